@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Reproduced tables and figures of papers; the module ``experiment`` lists them."""
+"""Experiments that reproduce tables and figures of papers; :mod:`.experiment` lists them."""

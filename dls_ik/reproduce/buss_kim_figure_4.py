@@ -4,10 +4,16 @@
 
 A run is the motion of one method toward one target. The run ends after a step that decreases the
 distance too little, after several steps that increase the distance, or after 4000 steps. Targets
-that no method reaches are counted separately. The experiment has two readings. "As published" uses
-the targets and rules with which the printed figures can be reproduced; they were found by trying
-the targets and rules of the authors' test programs. "As in the text" uses the rules of section 5
-and the targets of the double-Y.
+that no method reaches are evaluated separately.
+
+The paper does not define the experiment completely, so it is run in two readings (interpretations).
+"As published" uses the targets and rules with which the printed figures can be reproduced; these
+were found by trying the targets and rules of the authors' test programs. "As in the text" uses the
+rules of section 5 and the targets of the double-Y. A slip is a property of the authors' program
+that differs from the text.
+
+The distance of a step is the sum of the distances of the four effectors from their targets. A trace
+is the array of these distances of a run: before the first step, and after every step.
 """
 
 from __future__ import annotations
@@ -81,9 +87,10 @@ COPIED = {(GROUPS[1], method, STEP_KEYS[0]) for method in ("DLS*", "J^T")}
 
 
 def printed_rows() -> list[Row]:
-    """Return the rows of the printed tables (wins in [percent]), and a row with the share reached.
+    """Return the figures of the paper as table rows; wins are converted to [percent].
 
-    The last row has the share of the targets that any method reaches [percent].
+    There is a row for each group of targets and method. The last row has the share of the targets
+    that at least one method reaches [percent].
     """
     rows: list[Row] = []
     for group, count, figures in zip(GROUPS, PRINTED_COUNTS, PRINTED, strict=True):
@@ -103,15 +110,16 @@ REACHED_DISTANCE = 1e-3  # maximum summed distance of the effectors at a reached
 
 
 class Rules(NamedTuple):
-    """Choice of the targets, and rules that end the runs and compute the figures."""
+    """Rules of a reading: which targets are used, when a run ends, how figures are computed."""
 
-    # True: E0 and E1 move to the targets of the Y, E2 and E3 to the origin; False: double-Y
+    # True: effectors E0 and E1 have the targets of the Y shape, E2 and E3 the origin.
+    # False: all four effectors have the targets of the double-Y.
     is_y: bool
     code: str  # rule that adapts D_max, a key of buss_kim_shapes.CODES
-    gain: float  # a step that decreases the distance by less than this ends the run
-    rises: int  # number of steps with increasing distance that ends a run
-    tie: float  # a method wins if its distance exceeds the smallest one by at most this
-    first: int  # number of the first step
+    gain: float  # a step that decreases the distance by less than this value ends the run
+    rises: int  # a run ends after this number of steps that increase the distance
+    tie: float  # a method wins if its distance exceeds the smallest distance by at most this value
+    first: int  # number given to the first step: 0 or 1
     by_reached: bool  # whether sums over targets not reached are divided by the number reached
 
 
@@ -121,25 +129,31 @@ PUBLISHED, TEXT = "as published", "as in the text"
 READINGS = {PUBLISHED: AS_PUBLISHED, TEXT: AS_IN_TEXT}
 SLIPS: dict[str, tuple[str, Rules]] = {
     "E0, E1: targets of the Y; E2, E3: origin": (
-        "targets of the double-Y", AS_PUBLISHED._replace(is_y=False)),
+        "all: targets of the double-Y", AS_PUBLISHED._replace(is_y=False)),
     "D_max from wrong rows of the last error": (
-        "from the right ones", AS_PUBLISHED._replace(code=shapes.MENDED)),
-    "ends below an improvement of 1e-6": ("1e-5", AS_PUBLISHED._replace(gain=1e-5)),
-    "ends with the fourth step back": ("third", AS_PUBLISHED._replace(rises=3)),
-    "not reached: sums over the number reached": (
-        "over their own", AS_PUBLISHED._replace(by_reached=False)),
-    "a distance 1e-5 above the best wins too": ("the best wins", AS_PUBLISHED._replace(tie=0.0)),
-    "the first step is number 0": ("number 1", AS_PUBLISHED._replace(first=1)),
+        "from the correct rows", AS_PUBLISHED._replace(code=shapes.MENDED)),
+    "ends if a step improves by less than 1e-6": (
+        "less than 1e-5", AS_PUBLISHED._replace(gain=1e-5)),
+    "ends at the 4th step that increases the distance": (
+        "at the 3rd", AS_PUBLISHED._replace(rises=3)),
+    "not reached: sum divided by the number reached": (
+        "by the number not reached", AS_PUBLISHED._replace(by_reached=False)),
+    "methods within 1e-5 of the best also win": (
+        "only the best wins", AS_PUBLISHED._replace(tie=0.0)),
+    "the first step has number 0": ("number 1", AS_PUBLISHED._replace(first=1)),
 }  # fmt: skip
 
 
 def fixed_targets(first: int, count: int, is_y: bool) -> Array:
-    """Return the target poses (count, 4, 4, 4) of all four effectors at T = k TARGET_SPACING.
+    """Return poses (count, 4, 4, 4) on the target paths of the four effectors.
+
+    The path parameter T is k TARGET_SPACING, for consecutive integers k.
 
     Args:
         first: Smallest k.
-        count: Number of consecutive values of k.
-        is_y: See :class:`Rules`.
+        count: Number of values of k.
+        is_y: Whether E0 and E1 have the targets of the Y, and E2 and E3 the origin; otherwise all
+            effectors have the targets of the double-Y.
     """
     T = TARGET_SPACING * np.arange(first, first + count, dtype=np.float64)
     poses = DOUBLE_Y.targets(T)
@@ -150,12 +164,12 @@ def fixed_targets(first: int, count: int, is_y: bool) -> Array:
 
 
 def end(distance: Array, gain: float, rises: int) -> int | None:
-    """Return the number of the step after which a run ends; None if no rule ends the run yet.
+    """Return the number (from 1) of the step that ends a run; None if no rule ends the run yet.
 
     Args:
-        distance: (s + 1,) sums of the effectors' distances before the first step and after each.
-        gain: See :class:`Rules`.
-        rises: See :class:`Rules`.
+        distance: (s + 1,) trace: summed distances before the first step and after each of s steps.
+        gain: A step that decreases the distance by less than this value ends the run.
+        rises: The run ends at this number of steps that increase the distance.
     """
     better = distance[:-1] - distance[1:]
     ends = ((better >= 0.0) & (better < gain)) | (np.cumsum(better < 0.0) >= rises)
@@ -166,20 +180,18 @@ def end(distance: Array, gain: float, rises: int) -> int | None:
 
 # Runs
 
-Ways = Sequence[Sequence[Array]]  # sum of the effectors' distances at each step, [target][method]
+Traces = Sequence[Sequence[Array]]  # traces[target][method] is a trace, see the module docstring
 FIRST_CHUNK, CHUNK_GROWTH = 50, 1.5
 
 
-def _way(stepper: Stepper, T: Array, rules: Rules, began: Sequence[float] = ()) -> Array:
-    """Run a method until the rules end the run; return the distance (s + 1,) at each step.
-
-    A distance is the sum over all effectors.
+def _trace(stepper: Stepper, T: Array, rules: Rules, began: Sequence[float] = ()) -> Array:
+    """Run a method until the rules end the run; return its trace (s + 1,) of summed distances.
 
     Args:
-        stepper: Method in its initial configuration.
+        stepper: Method, in the initial configuration of the run.
         T: Target poses (4, 4, 4) of the effectors.
-        rules: Rules of the run.
-        began: Distances at earlier steps of the run, by another method.
+        rules: Rules that end the run.
+        began: Trace of the steps that another method made before; the result begins with it.
     """
     distance, chunk = np.empty(0), FIRST_CHUNK
     while True:
@@ -192,37 +204,50 @@ def _way(stepper: Stepper, T: Array, rules: Rules, began: Sequence[float] = ()) 
         chunk = int(CHUNK_GROWTH * chunk)
 
 
-def _ways(robot: RobotModel, names: Sequence[str], rules: Rules, T: Array) -> list[Array]:
-    """Return the summed distances (s + 1,) of the run of each method toward T (4, 4, 4)."""
-    return [_way(start(robot, name, rules.code), T, rules) for name in names]
+def _traces(robot: RobotModel, names: Sequence[str], rules: Rules, T: Array) -> list[Array]:
+    """Run each named method toward the target poses T (4, 4, 4) of the four effectors.
+
+    Returns:
+        For each method its trace (s + 1,): the summed distances before and after each step.
+    """
+    return [_trace(start(robot, name, rules.code), T, rules) for name in names]
 
 
 SWITCH_DISTANCE = 0.1  # summed distance below which SDLS replaces DLS'
 DUAL = "DLS', then SDLS"
 
 
-def _dual_way(robot: RobotModel, rules: Rules, T: Array) -> Array:
-    """Return the summed distances (s + 1,) of a run that switches from DLS' to SDLS.
+def _dual_trace(robot: RobotModel, rules: Rules, T: Array) -> Array:
+    """Run DLS', and SDLS after the summed distance has first fallen below SWITCH_DISTANCE.
 
-    SDLS makes all steps after the summed distance first falls below SWITCH_DISTANCE.
+    Args:
+        robot: The double-Y.
+        rules: Rules that end the run.
+        T: Target poses (4, 4, 4) of the four effectors.
+
+    Returns:
+        The trace (s + 1,): the summed distances before and after each step.
     """
     stepper = start(robot, "DLS'", rules.code)
-    way, q = np.empty(0), stepper.q
-    while len(way) < MAX_RUN_STEPS:
-        trace = stepper.run(T, FIRST_CHUNK)
-        distance = tip_distances(trace.error).sum(axis=1)
+    trace, q = np.empty(0), stepper.q
+    while len(trace) < MAX_RUN_STEPS:
+        chunk = stepper.run(T, FIRST_CHUNK)
+        distance = tip_distances(chunk.error).sum(axis=1)
         near = np.flatnonzero(distance < SWITCH_DISTANCE)
         if len(near):
-            way, q = np.concatenate([way, distance[: near[0]]]), trace.q[near[0]]
+            trace, q = np.concatenate([trace, distance[: near[0]]]), chunk.q[near[0]]
             break
-        way = np.concatenate([way, distance[:-1]])
+        trace = np.concatenate([trace, distance[:-1]])
     stepper = start(robot, "SDLS", rules.code)
     stepper.reset(q)
-    return _way(stepper, T, rules, way.tolist())
+    return _trace(stepper, T, rules, trace.tolist())
 
 
 def run(report: Reproduction, progress: Progress) -> None:
-    """Run all methods for all targets, and add rows of means, also if Ctrl-C interrupts the run."""
+    """Run all methods for all targets in every reading, and add the rows of means to the report.
+
+    If Ctrl-C interrupts the run, the rows have the means over the targets finished so far.
+    """
     report.settings.update(SETTINGS)
     report.notes += NOTES
     report.printed += printed_rows()
@@ -230,15 +255,18 @@ def run(report: Reproduction, progress: Progress) -> None:
     for name, rules in READINGS.items():
         if report.reading in ("", name):
             own = _usable(robot, report) if rules is AS_IN_TEXT else []
-            ways = _run(report, robot, [*METHODS, *own], rules, progress, name)
+            traces = _run(report, robot, [*METHODS, *own], rules, progress, name)
             if rules is AS_PUBLISHED:
-                _add_slips(report, robot, ways, progress)
+                _add_slips(report, robot, traces, progress)
     if report.reading in ("", PUBLISHED):
         report.notes.append(NOTE_ON_COPIED)
 
 
 def _usable(robot: RobotModel, report: Reproduction) -> list[str]:
-    """Return the plug-ins that can make steps; add a note about every other plug-in."""
+    """Return the names of the plug-ins that can make steps toward a target of the double-Y.
+
+    For a plug-in that raises :class:`MethodError`, add a note with the reason to the report.
+    """
     found = []
     T = fixed_targets(1, 1, is_y=False)[0]
     for name in plugin_names():
@@ -258,17 +286,24 @@ def _run(
     rules: Rules,
     progress: Progress,
     title: str,
-) -> Ways:
-    """Run the methods for all targets; add the rows of the reading named `title`."""
-    ways: list[list[Array]] = []
+) -> Traces:
+    """Run the named methods for all targets, and add the results to the report.
+
+    The results are the rows of the reading (interpretation of the paper) with the name `title` and
+    the rules `rules`.
+
+    Returns:
+        The traces: element [target][method] has the summed distances of a run at each step.
+    """
+    traces: list[list[Array]] = []
     try:
         for some in _in_groups(report, robot, names, rules, progress, title):
-            ways += some
+            traces += some
     finally:
-        if ways:
-            report.settings["targets done"] = len(ways)
-            _add_rows(report, title, rules, names, ways)
-    return ways
+        if traces:
+            report.settings["targets done"] = len(traces)
+            _add_rows(report, title, rules, names, traces)
+    return traces
 
 
 def _in_groups(
@@ -279,41 +314,49 @@ def _in_groups(
     progress: Progress,
     title: str,
 ) -> Iterable[list[list[Array]]]:
-    """Run all methods on all cores; yield the summed distances for one group of targets each."""
+    """Run the named methods for all targets on all cores, in groups of targets.
+
+    Yields:
+        The traces of a group: element [target][method] has the summed distances of a run.
+    """
     workers = os.cpu_count() or 1
     targets, size = fixed_targets(1, report.samples, rules.is_y), 4 * workers
     groups = [slice(k, k + size) for k in range(0, len(targets), size)]
     with ThreadPoolExecutor(workers) as pool:
         for group in progress.track(groups, f"targets, {title}"):
-            yield list(pool.map(partial(_ways, robot, names, rules), targets[group]))
+            yield list(pool.map(partial(_traces, robot, names, rules), targets[group]))
 
 
 # Figures, and their deviation from the printed ones
 
 
 class TargetGroup(NamedTuple):
-    """Targets that at least one method reaches, or targets that none reaches, with all results."""
+    """Results of all methods for one group of targets.
+
+    A group has either all targets that at least one method reaches, or all other targets.
+    """
 
     name: str
-    counts: tuple[int, int]  # number of targets in this group, number of targets reached
+    counts: tuple[int, int]  # number of targets in this group; number of reached targets
     samples: dict[str, Array]  # results by method: (targets, 6), columns as in MEAN_KEYS
 
     def factor(self, rules: Rules) -> float:
-        """Return the factor from a mean of this group to the printed figure.
+        """Return the factor by which a mean over this group is multiplied before the comparison.
 
-        The factor differs from 1 if the paper divides the sum by the size of the other group.
+        As published, the paper divides the sum over the targets not reached by the number of the
+        reached targets; the factor makes our mean comparable. Otherwise it is 1.
         """
         is_scaled = rules.by_reached and self.name == GROUPS[1]
         return self.counts[0] / max(1, self.counts[1]) if is_scaled else 1.0
 
     def row(self, rules: Rules, method: str) -> Row:
-        """Return the row of a method: means over the targets, scaled as in the printed table."""
+        """Return the table row of a method: means over the group, multiplied by ``factor``."""
         means = self.samples[method].mean(axis=0)
         means[1:] *= self.factor(rules)
         return dict(zip(MEAN_KEYS, means.tolist(), strict=True))
 
     def scores(self, rules: Rules, method: str) -> dict[str, float]:
-        """Return the z-score of our figure minus the printed one, by column, for a method."""
+        """Return the z-scores of our figures minus the printed ones for a method, by column key."""
         i, values = GROUPS.index(self.name), self.samples[method]
         count, printed = PRINTED_COUNTS[i], PRINTED[i][METHODS.index(method)]
         scale = PRINTED_COUNTS[1] / PRINTED_COUNTS[0] if self.factor(rules) != 1.0 else 1.0
@@ -326,20 +369,27 @@ class TargetGroup(NamedTuple):
 
 
 def share_score(share: float, count: int) -> float:
-    """Return the z-score of our share of targets reached [percent] minus the printed share.
+    """Return the z-score of our share of reached targets minus the printed share.
 
     Args:
         share: Our share [percent].
-        count: Number of our targets.
+        count: Number of targets in our run.
     """
     return percent_score(share, count, 100.0 * PRINTED_REACHED / PRINTED_TARGETS, PRINTED_TARGETS)
 
 
-def groups_of(ways: Ways, names: Sequence[str], rules: Rules) -> list[TargetGroup]:
-    """Return the group of reached targets and that of others, without a group that is empty."""
-    ended = [[way[: (end(way, rules.gain, rules.rises) or len(way)) + 1] for way in target]
-             for target in ways]  # fmt: skip
-    attained = np.array([[way.min() for way in target] for target in ended])  # (targets, methods)
+def groups_of(traces: Traces, names: Sequence[str], rules: Rules) -> list[TargetGroup]:
+    """Return the group of reached targets and the group of other targets; omit an empty group.
+
+    Args:
+        traces: Element [target][method] has the summed distances of a run; it is cut where the
+            rules end the run.
+        names: Names of the methods, in the order of the traces.
+        rules: Rules that end the runs and decide which method wins.
+    """
+    ended = [[trace[: (end(trace, rules.gain, rules.rises) or len(trace)) + 1] for trace in target]
+             for target in traces]  # fmt: skip
+    attained = np.array([[x.min() for x in target] for target in ended])  # (targets, methods)
     best = attained[:, : len(METHODS)].min(axis=1)
     reached = best < REACHED_DISTANCE
     found = []
@@ -353,27 +403,50 @@ def groups_of(ways: Ways, names: Sequence[str], rules: Rules) -> list[TargetGrou
     return found
 
 
-def _samples(ways: Sequence[Array], excess: Array, rules: Rules) -> Array:
-    """Return the wins [percent], excess and steps (targets, 6) of one method at each target."""
-    steps = [_steps(way, rules) for way in ways]
+def _samples(traces: Sequence[Array], excess: Array, rules: Rules) -> Array:
+    """Return the results (targets, 6) of one method; the columns are those of MEAN_KEYS.
+
+    The columns are: 100 if the method wins and 0 otherwise, the excess, and the number of steps to
+    each of ACCURACIES.
+
+    Args:
+        traces: Summed distances of the run of the method, for each target.
+        excess: (targets,) smallest distance of the method minus that of the best method.
+        rules: Rules that decide ties, and the number of the first step.
+    """
+    steps = [_steps(trace, rules) for trace in traces]
     wins = 100.0 * (excess <= rules.tie)
     return np.column_stack([wins, excess, np.array(steps).reshape(-1, len(ACCURACIES))])
 
 
-def _steps(way: Array, rules: Rules) -> list[int]:
-    """Return the number of steps until the distance is its minimum plus each of ACCURACIES."""
-    found = [int(np.argmax(way < way.min() + a)) for a in ACCURACIES]
+def _steps(trace: Array, rules: Rules) -> list[int]:
+    """Return, for each accuracy a of ACCURACIES, the step that first gets within a of the minimum.
+
+    The minimum is the smallest distance of the trace (s + 1,).
+    """
+    found = [int(np.argmax(trace < trace.min() + a)) for a in ACCURACIES]
     return [max(0, steps - 1 + rules.first) for steps in found]
 
 
 def _add_rows(
-    report: Reproduction, name: str, rules: Rules, names: Sequence[str], ways: Ways
+    report: Reproduction, name: str, rules: Rules, names: Sequence[str], traces: Traces
 ) -> None:
-    """Add the rows of a reading, the share of targets reached, and the data of the picture."""
-    found = groups_of(ways, names, rules)
-    share = 100.0 * found[0].counts[1] / len(ways)
-    z = share_score(share, len(ways))
-    row: Row = {"table": "shares", "reading": name, "share": share, "targets": len(ways)}
+    """Add the results of a reading to the report.
+
+    These are the rows of all methods, the share of reached targets, the agreement with the paper,
+    and the curves of the picture.
+
+    Args:
+        report: Report to change.
+        name: Name of the reading.
+        rules: Rules of the reading.
+        names: Names of the methods, in the order of the traces.
+        traces: Element [target][method] has the summed distances of a run.
+    """
+    found = groups_of(traces, names, rules)
+    share = 100.0 * found[0].counts[1] / len(traces)
+    z = share_score(share, len(traces))
+    row: Row = {"table": "shares", "reading": name, "share": share, "targets": len(traces)}
     report.rows.append(marked(row, ["share"] if abs(z) > SIGMAS else []))
     for group in found:
         for method in names:
@@ -381,12 +454,16 @@ def _add_rows(
             row |= group.row(rules, method)
             z_all = group.scores(rules, method) if method in METHODS else {}
             report.rows.append(marked(row, [key for key, v in z_all.items() if abs(v) > SIGMAS]))
-    report.series.setdefault("readings", []).append(_agreement(found, rules, ways) | {"is": name})
-    report.series[name] = _mean_excess(ways, rules)
+    report.series.setdefault("readings", []).append(_agreement(found, rules, traces) | {"is": name})
+    report.series[name] = _mean_excess(traces, rules)
 
 
-def _agreement(found: Sequence[TargetGroup], rules: Rules, ways: Ways) -> Row:
-    """Return the number of figures that differ from the printed ones, and the mean squared z."""
+def _agreement(found: Sequence[TargetGroup], rules: Rules, traces: Traces) -> Row:
+    """Return a row that tells how well the figures of both groups agree with the printed ones.
+
+    The row has the share of reached targets [percent], the number of compared figures, how many of
+    these have a z-score above SIGMAS, and the mean squared z-score. Figures in COPIED are left out.
+    """
     z = [
         value
         for group in found
@@ -394,35 +471,40 @@ def _agreement(found: Sequence[TargetGroup], rules: Rules, ways: Ways) -> Row:
         for key, value in group.scores(rules, method).items()
         if (group.name, method, key) not in COPIED
     ]
-    share = 100.0 * found[0].counts[1] / len(ways)
-    z.append(share_score(share, len(ways)))
+    share = 100.0 * found[0].counts[1] / len(traces)
+    z.append(share_score(share, len(traces)))
     beyond = int(np.sum(np.abs(z) > SIGMAS))
     mean = float(np.mean(np.square(z)))
     return {"share": share, "figures": len(z), "beyond": beyond, "mean_z2": mean}
 
 
-def _add_slips(report: Reproduction, robot: RobotModel, ways: Ways, progress: Progress) -> None:
-    """Add the agreement with the paper without each slip, and results of DLS' then SDLS."""
+def _add_slips(report: Reproduction, robot: RobotModel, traces: Traces, progress: Progress) -> None:
+    """Add the rows of the slips, and the rows of runs that switch from DLS' to SDLS.
+
+    A slip is a property of the authors' program that differs from the text. The row of a slip has
+    the agreement with the paper when only this slip is reverted. `traces` are those of the reading
+    "as published", element [target][method].
+    """
     rows = report.series.setdefault("slips", [])
     for slip, (instead, rules) in SLIPS.items():
         is_same = (rules.is_y, rules.code) == (AS_PUBLISHED.is_y, AS_PUBLISHED.code)
-        found = list(ways)
+        found = list(traces)
         if not is_same:
             groups = _in_groups(report, robot, METHODS, rules, progress, instead)
-            found = [way for some in groups for way in some]
+            found = [target for some in groups for target in some]
         row = _agreement(groups_of(found, METHODS, rules), rules, found)
         rows.append({"is": slip, "instead": instead, **row})
     chosen = [
-        k for k, target in enumerate(ways) if min(way.min() for way in target) < REACHED_DISTANCE
+        k for k, target in enumerate(traces) if min(x.min() for x in target) < REACHED_DISTANCE
     ]
     targets = fixed_targets(1, report.samples, is_y=True)
     names = ("SDLS", "DLS'")
-    both = {name: [ways[k][METHODS.index(name)] for k in chosen] for name in names}
+    both = {name: [traces[k][METHODS.index(name)] for k in chosen] for name in names}
     pool = progress.track(chosen, DUAL)
-    both[DUAL] = [_dual_way(robot, AS_PUBLISHED, targets[k]) for k in pool]
+    both[DUAL] = [_dual_trace(robot, AS_PUBLISHED, targets[k]) for k in pool]
     for name, some in both.items() if chosen else ():
-        steps = np.mean([_steps(way, AS_PUBLISHED) for way in some], axis=0)
-        least = float(np.mean([way.min() for way in some]))
+        steps = np.mean([_steps(trace, AS_PUBLISHED) for trace in some], axis=0)
+        least = float(np.mean([trace.min() for trace in some]))
         begun: Row = {"table": "dual", "method": name, "least": least}
         by_accuracy = dict(zip(STEP_KEYS, steps.tolist(), strict=True))
         report.series.setdefault("dual", []).append({**begun, **by_accuracy})
@@ -434,48 +516,49 @@ COLORS = (BLUE, ORANGE, RED, GREEN, GREY)
 WAY_POINTS = np.unique(np.geomspace(1, MAX_RUN_STEPS, 60).astype(np.int64))  # steps that are drawn
 
 
-def _mean_excess(ways: Ways, rules: Rules) -> dict[str, Any]:
+def _mean_excess(traces: Traces, rules: Rules) -> dict[str, Any]:
     """Return the mean excess distance of each method after WAY_POINTS steps, for both groups.
 
-    The excess is the smallest distance so far minus the smallest distance of any method.
+    The excess is the smallest distance of the run so far, minus the smallest distance that any
+    method attains for the same target.
     """
-    best = np.array([min(way.min() for way in target[: len(METHODS)]) for target in ways])
+    best = np.array([min(x.min() for x in target[: len(METHODS)]) for target in traces])
     shown: dict[str, Any] = {"steps": WAY_POINTS}
     for group, chosen in zip(
         GROUPS, (best < REACHED_DISTANCE, best >= REACHED_DISTANCE), strict=True
     ):
         some = np.flatnonzero(chosen).tolist()
         shown[group] = {
-            name: np.mean([_falling(ways[k][i]) - best[k] for k in some], axis=0)
+            name: np.mean([_falling(traces[k][i]) - best[k] for k in some], axis=0)
             for i, name in enumerate(METHODS)
             if len(some)
         }
     return shown
 
 
-def _falling(way: Array) -> Array:
-    least = np.minimum.accumulate(way)
+def _falling(trace: Array) -> Array:
+    least = np.minimum.accumulate(trace)
     return np.asarray(least[np.minimum(WAY_POINTS, len(least) - 1)])
 
 
 def plot(report: Reproduction) -> Figure:
-    """Draw the mean excess distance over the steps, for targets reached and not reached."""
+    """Draw the mean excess distance of each method over the steps, in a panel for each group."""
     figure = new_figure(11.0, 4.6)
     shown = report.series.get(PUBLISHED) or report.series.get(TEXT) or {}
     for axes, group in zip(figure.subplots(1, 2, sharey=True), GROUPS, strict=True):
         _draw(axes, shown.get("steps", []), shown.get(group, {}))
         axes.set_title(f"targets {group}", fontsize=10, loc="left")
-    figure.supylabel("mean distance above the best of all methods", fontsize=9)
-    heading(figure, "Figure 4: from zero to fixed targets")
+    figure.supylabel("mean distance above that of the best method", fontsize=9)
+    heading(figure, "Figure 4: fixed targets, from the zero position")
     return figure
 
 
-def _draw(axes: Axes, steps: Sequence[int], ways: dict[str, Sequence[float]]) -> None:
-    for color, (name, way) in zip(COLORS, ways.items(), strict=False):
-        axes.loglog(steps, np.maximum(way, 1e-7), color=color, lw=1.6, label=name)
+def _draw(axes: Axes, steps: Sequence[int], curves: dict[str, Sequence[float]]) -> None:
+    for color, (name, curve) in zip(COLORS, curves.items(), strict=False):
+        axes.loglog(steps, np.maximum(curve, 1e-7), color=color, lw=1.6, label=name)
     axes.set_ylim(bottom=1e-6)
     plain(axes, "steps")
-    if ways:
+    if curves:
         axes.legend(frameon=False, fontsize=8)
 
 
@@ -483,32 +566,40 @@ def _draw(axes: Axes, steps: Sequence[int], ways: dict[str, Sequence[float]]) ->
 
 SETTINGS = {
     "robot": "double-Y, zero position, no joint limits",
-    "reached": f"summed distance of the effectors below {REACHED_DISTANCE:g} with any method",
+    "reached": f"summed distance of the effectors is below {REACHED_DISTANCE:g} with any method",
     "targets": "T = 3 (1 + sqrt 5) k, k = 1, 2, ...",
-    PUBLISHED: {slip: f"not: {instead}" for slip, (instead, _) in SLIPS.items()},
-    TEXT: "targets of the double-Y; ends below an improvement of 1e-5, with the third step back",
+    PUBLISHED: {slip: f"instead of: {instead}" for slip, (instead, _) in SLIPS.items()},
+    TEXT: "targets of the double-Y; a run ends at a step that improves by less than 1e-5, or at "
+    "the third step that increases the distance",
 }
 NOTES = [
-    "As published: the authors' program for fixed targets takes T = 3 (1 + sqrt 5) k and the zero "
-    "position, and does not set the shape of the targets, as that of figure 3 does. From the "
-    "figures: it was the Y, so that E0 and E1 get its targets, and those of E2 and E3, never set, "
-    "are the origin. Then 3 targets in 10 are reached, as printed, and not one in seven.",
-    "The printed means of the targets not reached are 7028 / 2972 times too large: sums over them "
-    "were divided by the number of targets reached. Divided by their own number, SDLS ends 0.077 "
-    "above the best, not 0.182, and takes 290 steps, not 686.",
-    "Fitted to the figures: the end below 1e-6, the fourth step back, ties within 1e-5 (the "
-    "printed wins of the targets not reached add up to more than their number), the count from 0. "
-    "Our targets are the first of theirs, and columns are correlated: mean z^2 may be below 1.",
-    "As in the text: D_max grows by how far the last step came nearer, a run ends below 1e-5 or "
-    "with the third step back, the targets are the double-Y's.",
-    "The conclusions hold by both: SDLS wins wherever a target is reached and needs a few more "
-    "steps for each digit, DLS hundreds; DLS' wins most targets out of reach; J^T stops early and "
-    "far off. DLS' until the distance is 0.1 and SDLS from there, as the text suggests, is as "
-    "fast as DLS' to 0.1, and the fastest to all finer accuracies.",
+    "As published: the authors' program for fixed targets uses T = 3 (1 + sqrt 5) k and starts in "
+    "the zero position. Unlike the program of figure 3, it does not set the shape whose targets "
+    "are used. The printed figures show that this shape was the Y: E0 and E1 have the targets of "
+    "the Y, and E2 and E3, whose targets were never set, have the origin. With these targets 3 of "
+    "10 are reached, as printed; with the targets of the double-Y only one of seven.",
+    "The printed means over the targets not reached are too large by the factor 7028 / 2972: the "
+    "sums were divided by the number of targets reached (2972) instead of not reached (7028). "
+    "Divided by 7028, the distance of SDLS is 0.077 above that of the best method, not 0.182, and "
+    "SDLS takes 290 steps, not 686.",
+    "Four rules are fitted to the printed figures, because the paper does not state them: a run "
+    "ends at a step that improves by less than 1e-6, or at the fourth step that increases the "
+    "distance; a method within 1e-5 of the best also wins (the printed wins for targets not "
+    "reached add up to more than their number); the first step has number 0. Our targets are the "
+    "first ones of the paper's 10 000, and columns are correlated, so that the mean z^2 may be "
+    "below 1.",
+    "As in the text: D_max grows by the decrease of the distance in the last step; a run ends at a "
+    "step that improves by less than 1e-5, or at the third step that increases the distance; the "
+    "targets are those of the double-Y.",
+    "The conclusions of the paper hold in both readings. SDLS wins wherever a target is reached; "
+    "for each further digit of accuracy it needs a few more steps, DLS hundreds. DLS' wins for "
+    "most targets out of reach. J^T stops early, far from the target. The combination that the "
+    "text suggests, DLS' until the distance is below 0.1 and then SDLS, is as fast as DLS' to 0.1 "
+    "and the fastest to all finer accuracies.",
 ]
 NOTE_ON_COPIED = (
-    "The printed figures of DLS* and J^T at accuracy 0.1 are the same in both tables, 63.3 and "
-    "44.0: those of the targets not reached are copied from the other table."
+    "The printed numbers of steps of DLS* and J^T to accuracy 0.1 are the same in both tables, "
+    "63.3 and 44.0: the table of the targets not reached has a copy of them. They are not compared."
 )
 
 _MEAN_COLUMNS = (
@@ -519,23 +610,23 @@ _MEAN_COLUMNS = (
 )
 _AGREEMENT = (
     Column("share", "reached [%]", ".1f"),
-    Column("figures", "figures", is_plain=True),
+    Column("figures", "figures compared", is_plain=True),
     Column("beyond", "beyond 3 sigma", is_plain=True),
     Column("mean_z2", "mean z^2", ".2f", is_plain=True),
 )
 FIGURE_4 = Experiment(
     what="figure-4",
     source="Buss & Kim 2004, figure 4",
-    title="Double-Y: how near and how fast to fixed targets",
+    title="Double-Y: distance attained and steps needed for fixed targets",
     tables=(
         ResultTable(
             (Column("is", "reading", is_name=True), *_AGREEMENT),
-            "How far the figures are from the printed ones, without the two that are copied",
+            "Agreement with the printed figures, without the two copied ones",
             series="readings",
         ),
         ResultTable(
             (Column("targets", "targets", is_plain=True), Column("share", "reached [%]", ".1f")),
-            "Targets reached, as published",
+            "Share of targets reached, as published",
             {"table": "shares", "reading": PUBLISHED},
         ),
         *(
@@ -554,7 +645,7 @@ FIGURE_4 = Experiment(
                 Column("instead", "instead", is_text=True),
                 *_AGREEMENT,
             ),
-            "Without each slip or choice",
+            "Agreement when a single slip or choice is reverted",
             series="slips",
         ),
         ResultTable(
@@ -563,7 +654,7 @@ FIGURE_4 = Experiment(
                 Column("least", "distance", ".5f"),
                 *_MEAN_COLUMNS[3:],
             ),
-            "DLS first, then SDLS: targets reached, as published",
+            "Targets reached, as published: switching from DLS' to SDLS",
             {"table": "dual"},
             series="dual",
         ),

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figures 1 and 2 of Buss & Kim 2004: shapes, targets and methods of all their experiments.
 
-Figure 1 is a planar arm near a singularity; a table lists one step of each method to each of the
+Figure 1 shows a planar arm near a singularity; a table lists one step of each method to each of the
 three targets of the text. Figure 2 shows the Y and the double-Y with their targets. Lengths have no
 unit. The geometry is in urdf/y_shape.urdf and urdf/double_y.urdf; the paths of the targets and the
-bounds on steps are taken from the published code.
+bounds on steps are taken from the authors' published code.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ class Shape(NamedTuple):
     name: str
     file: str  # file in urdf/
     tips: tuple[str, ...]
-    paths: Array  # (tips, 3, 3) for x, y, z of each target: c, a, n of c + a sin(n T)
+    paths: Array  # (tips, 3, 3): [tip, axis] has c, a, n of the coordinate c + a sin(n T)
     damping: float  # damping constant of DLS
     clamped_damping: float  # damping constant of DLS'
 
     def robot(self) -> RobotModel:
-        """Return the robot; its joints have no limits."""
+        """Load the robot model of the shape from its URDF file; the joints have no limits."""
         return RobotModel.from_urdf(share_file("urdf", self.file), tip=self.tips)
 
     def targets(self, T: Array) -> Array:
-        """Return the target poses (t, k, 4, 4), one for each tip, at the instants T (t,)."""
+        """Return the target poses (t, k, 4, 4) of the k tips for path parameters T (t,)."""
         poses = np.tile(np.eye(4), (len(T), len(self.tips), 1, 1))
         center, reach, rate = np.moveaxis(self.paths, 2, 0)
         poses[:, :, :3, 3] = center + reach * np.sin(rate * T[:, None, None])
@@ -80,7 +80,7 @@ DOUBLE_Y = Shape(
 
 
 def tip_distances(error: Array) -> Array:
-    """Return the distance (s, k) of each tip from its target, given position errors (s, 3 k)."""
+    """Return the distances (s, k) of k tips from their targets, given position errors (s, 3 k)."""
     return np.asarray(np.linalg.norm(error.reshape(len(error), -1, 3), axis=2))
 
 
@@ -98,10 +98,10 @@ CODES: dict[str, dict[str, Any]] = {
 
 
 def methods(code: str, shape: Shape = DOUBLE_Y) -> dict[str, tuple[str, dict[str, Any]]]:
-    """Return the method and options of this package for each name of a method in section 5.
+    """Map each method name of section 5 to a method name and options of this package.
 
     Args:
-        code: Rule that adapts D_max, a key of CODES.
+        code: Rule that adapts the error clamp D_max, a key of CODES.
         shape: Shape whose damping constants are used.
     """
     clamp: dict[str, Any] = {"D_max": 0.4, "adaptive": True, **CODES[code]}
@@ -120,12 +120,12 @@ def methods(code: str, shape: Shape = DOUBLE_Y) -> dict[str, tuple[str, dict[str
 
 
 def start(robot: RobotModel, method: str, code: str, shape: Shape = DOUBLE_Y) -> Stepper:
-    """Return a stepper in the zero position.
+    """Return a stepper (it makes single steps of a method) with all joints at zero.
 
     Args:
         robot: Robot of the shape.
-        method: Name in ``methods``, or name of a plug-in.
-        code: Rule that adapts D_max, a key of CODES.
+        method: Key of the result of :func:`methods`, or name of a plug-in.
+        code: Rule that adapts the error clamp D_max, a key of CODES.
         shape: Shape whose damping constants are used.
     """
     name, options = methods(code, shape).get(method, (method, {}))
@@ -147,13 +147,15 @@ ONE_STEP: dict[str, tuple[str, dict[str, Any]]] = {
 }
 DRAWN_INSTANT = 1.0  # parameter T of the target paths at which the targets are drawn
 NOTES = [
-    "Figure 1: links of length 1 at -0.05 and 0.1 rad; the paper prints no numbers. The steps are "
-    "as its text says: to t1 the pseudoinverse turns a far counterclockwise and b far clockwise, "
-    "to t1' both counterclockwise. SDLS damps the step to t1 as much as DLS does, the one to t1' "
-    "little, and the one to a target close by not at all, where DLS hardly moves.",
-    "Figure 2: the shapes in the zero position, and as SDLS has turned them toward the targets of "
-    f"T = {DRAWN_INSTANT:g}; seen along z. Lines are the paths of the targets.",
-    "The double-Y has 25 joints in the published code, where the paper speaks of 16 links.",
+    "Figure 1: the links have length 1 and angles of -0.05 and 0.1 rad; these values are ours, "
+    "since the paper prints no numbers. The steps agree with the text: toward t1 the pseudoinverse "
+    "turns joint a far counterclockwise and joint b far clockwise; toward t1' it turns both "
+    "counterclockwise. SDLS damps the step toward t1 as much as DLS does, and the step toward t1' "
+    "only a little. For the target very close to the tip, SDLS does not damp at all, while DLS "
+    "hardly moves.",
+    "Figure 2: both shapes in the zero position, and after SDLS has moved them toward the targets "
+    f"at T = {DRAWN_INSTANT:g}; view along z. Lines are the paths of the targets.",
+    "The double-Y has 25 joints in the published code; the paper speaks of 16 links.",
 ]
 
 
@@ -177,7 +179,11 @@ def run(report: Reproduction, progress: Progress) -> None:
 
 
 def _shown(shape: Shape, steps: int) -> dict[str, Any]:
-    """Return the points (m, 3) of the arm before and after SDLS steps, targets and their paths."""
+    """Return the data of a panel of figure 2, after `steps` SDLS steps toward the drawn targets.
+
+    The keys are "zero" and "turned" (points (m, 3) of each branch before and after the steps),
+    "targets" (k, 3), and "paths" (p, k, 3) of the targets.
+    """
     robot, targets = shape.robot(), shape.targets(np.array([DRAWN_INSTANT]))
     q = start(robot, "SDLS", MENDED, shape).run(targets[0], steps).q[[0, -1]]
     branches = arm_points(robot, q)
@@ -191,7 +197,7 @@ def _shown(shape: Shape, steps: int) -> dict[str, Any]:
 
 
 def plot(report: Reproduction) -> Figure:
-    """Draw the arm of figure 1 with its targets and steps, and both shapes with their targets."""
+    """Draw the arm of figure 1 after one step to two targets, and both shapes of figure 2."""
     figure = new_figure(11.0, 8.0)
     top, bottom = figure.subplots(2, 2, height_ratios=(1.0, 1.7))
     for axes, target in zip(top, ("t1", "t1'"), strict=True):
@@ -203,7 +209,7 @@ def plot(report: Reproduction) -> Figure:
 
 
 def _draw_steps(axes: Axes, report: Reproduction, target: str) -> None:
-    """Draw the arm, and its tip after one step of each method to a target."""
+    """Draw the arm of figure 1 before, and after one step of each method to a key of TARGETS."""
     rows = [row for row in report.rows if row["target"] == target]
     for row, color in zip(rows, (RED, ORANGE, BLUE), strict=False):
         moved = planar_joints(
@@ -216,7 +222,7 @@ def _draw_steps(axes: Axes, report: Reproduction, target: str) -> None:
         axes.plot(*(arm[-1] + TARGETS[target]), "o", color=RED, markersize=9)
         for name, place in zip(("a", "b", "e"), arm, strict=True):
             axes.annotate(name, place, (0, -15), textcoords="offset points", ha="center")
-    axes.set_title(f"a step to {target}", fontsize=10, loc="left")
+    axes.set_title(f"one step toward {target}", fontsize=10, loc="left")
     axes.set_aspect("equal", adjustable="datalim")
     plain(axes)
     axes.legend(frameon=False, fontsize=8, loc="upper left")
@@ -224,7 +230,7 @@ def _draw_steps(axes: Axes, report: Reproduction, target: str) -> None:
 
 def _draw_shape(axes: Axes, name: str, shown: dict[str, Any] | None) -> None:
     axes.set_title(
-        f"{name}: zero position pale, turned to the targets blue", fontsize=10, loc="left"
+        f"{name}: zero position (pale), after SDLS steps (blue)", fontsize=10, loc="left"
     )
     axes.set_aspect("equal", adjustable="datalim")
     plain(axes, "x", "y")
@@ -241,7 +247,7 @@ def _draw_shape(axes: Axes, name: str, shown: dict[str, Any] | None) -> None:
 SHAPES = Experiment(
     what="shapes",
     source="Buss & Kim 2004, figures 1 and 2",
-    title="An arm near a singularity; the Y and the double-Y with their targets",
+    title="Planar arm near a singularity; the Y and the double-Y with their targets",
     tables=(
         ResultTable(
             (
@@ -249,10 +255,10 @@ SHAPES = Experiment(
                 Column("method", "method", is_name=True),
                 Column("a", "step of a [rad]", "+.4f"),
                 Column("b", "step of b [rad]", "+.4f"),
-                Column("left", "distance left", ".4f"),
-                Column("of", "of", ".4f"),
+                Column("left", "distance after", ".4f"),
+                Column("of", "before", ".4f"),
             ),
-            "Figure 1: one step",
+            "Figure 1: one step of each method toward each target",
         ),
     ),
     run=run,

@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Moving targets of Buss & Kim 2004: figure 3, and the experiments that section 5 describes.
 
-Figure 3 counts the effectors, out of four, whose distance from the moving target is smaller with
-SDLS than with DLS or DLS'. Each method makes one step per motion of the targets. The experiment is
-run with and without the error of the published code in D_max.
+Figure 3 counts how many of the four effectors are closer to their moving targets with SDLS than
+with DLS or DLS'. The targets move a little, then each method makes one step, and so on. The
+experiment is run with and without the mistake that the published code makes in D_max ("as
+published" and "mended"), and with the rule for D_max of the text ("as in the text").
 
-For section 5, all methods follow targets with the Y and the double-Y; the damping constant with the
-smallest error is searched for, and the time per iteration is measured. Like the authors' programs,
-the experiment also evaluates the Jacobian at the targets instead of the effectors.
+The experiment of section 5 follows moving targets with the Y and the double-Y by all methods,
+searches for the damping constant with the smallest error, and measures the time per iteration. All
+methods are also run with the Jacobian evaluated at the targets instead of the effectors, an option
+of the authors' programs.
 """
 
 from __future__ import annotations
@@ -56,46 +58,49 @@ if TYPE_CHECKING:
 
 WARM_UP_STEPS, ADVANCE = 400, 0.005  # number of first steps not counted; increase of T per step
 STEPS_PER_CALL = 500  # steps per kernel call
-DAMPINGS = (0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 1.1, 1.5)  # the paper uses 1.1 and 0.7
+DAMPINGS = (0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 1.1, 1.5)  # the paper uses 1.1 (DLS) and 0.7 (DLS')
 PAIRS = (("SDLS", "DLS"), ("SDLS", "DLS'"), ("SDLS hard", "DLS"), ("SDLS hard", "DLS'"))
 SHARE_KEYS = tuple(f"n{n}" for n in range(5))
 PRINTED_SHARES = {
     ("SDLS", "DLS"): (1.4, 3.1, 20.6, 55.7, 19.3),
     ("SDLS", "DLS'"): (9.3, 24.3, 32.9, 20.0, 13.6),
 }
-MAX_CHANCE = 1.0  # [percentage points] effect of rounding errors, because the runs are chaotic
+MAX_CHANCE = 1.0  # [percentage points] larger differences from a printed share are marked
 SHOWN = ("SDLS", "DLS", "DLS'")
 
 FIGURE_3_SETTINGS = {
     "robot": "double-Y, zero position, no joint limits",
-    "targets": f"T advances {ADVANCE} a step, {WARM_UP_STEPS} steps not counted",
-    "damping": "DLS 1.1, DLS' 0.7, DLS* 1.1; SDLS gamma_max pi/4, scaled softly unless hard",
+    "targets": f"T advances by {ADVANCE} per step; the first {WARM_UP_STEPS} steps are not counted",
+    "damping": "DLS 1.1, DLS' 0.7, DLS* 1.1; SDLS gamma_max pi/4, soft clamping unless named hard",
     "D_max": "0.4, adaptive",
     "largest joint change": "DLS 45 deg, J^T 30 deg, pinv 5 deg; pinv truncated at 0.01",
 }
 FIGURE_3_NOTES = [
-    "As published: for the D_max of effector i the code takes the components i to i + 2 of the "
-    "last error, where 3i to 3i + 2 are meant. The printed figures rest on that slip; mended, "
-    "SDLS is further ahead of DLS.",
-    "As in the text: D_max grows by how far the last step came nearer, not by how far it led away, "
-    "as the code has it. SDLS and DLS' are then much as mended.",
-    "Damping constants: DLS is nearest to its targets with 0.5, and the paper takes 1.1; DLS' with "
-    "0.3 instead of 0.7. The paper says that it had to raise them above the best to remove "
-    "oscillation: the jerk of DLS falls from 0.9 on, that of DLS' from 0.3 on.",
-    "Text and code differ elsewhere: the text clamps SDLS hard, the code, and this figure, softly.",
-    "The paper prints no sums of errors. J^T and pinv "
-    "oscillate, and rounding decides their path: a start moved by 1e-12 rad moves the sum of pinv "
-    "by 6 percent, that of J^T and of SDLS hard by 0.6.",
+    "As published: to adapt D_max of effector i, the code reads components i to i + 2 of the last "
+    "error; it should read components 3i to 3i + 2. The printed figures include the effect of this "
+    "mistake. Mended (with the correct components), SDLS is closer to the targets than DLS even "
+    "more often.",
+    "As in the text: D_max grows by the decrease of the distance in the last step. In the code it "
+    "grows by the increase. The results of SDLS and DLS' are then similar to the mended ones.",
+    "Damping constants: the distance from the targets is smallest with 0.5 for DLS and with 0.3 "
+    "for DLS'; the paper uses 1.1 and 0.7. The paper says that it had to choose larger constants "
+    "than the best ones to remove oscillation. Indeed the jerk of DLS falls from 0.9 on, and that "
+    "of DLS' from 0.3 on.",
+    "Another difference between text and code: the text clamps the step of SDLS hard, the code "
+    "softly. Figure 3 is clamped softly, as in the code.",
+    "The paper prints no sums of errors. J^T and pinv oscillate, so rounding errors change their "
+    "paths: if the start is moved by 1e-12 rad, the sum of pinv changes by 6 percent, and the sums "
+    "of J^T and SDLS hard by 0.6 percent.",
 ]
 DEVIATION = (
-    f"* more than {MAX_CHANCE:g} point from the printed share: 2000 steps meet it within 0.2 "
-    "points, "
-    "other numbers of them see another part of the path."
+    f"*: our share differs by more than {MAX_CHANCE:g} percentage point from the printed share. "
+    "In a run of 2000 counted steps the difference is at most 0.2 points; with another number of "
+    "steps, another part of the target paths is evaluated."
 )
 
 
 def run_figure_3(report: Reproduction, progress: Progress) -> None:
-    """Follow the targets with every method and every rule of D_max, the published one first."""
+    """Follow the moving targets with every method, once for each rule of D_max in CODES."""
     report.settings.update(FIGURE_3_SETTINGS)
     report.notes += FIGURE_3_NOTES
     report.printed += [
@@ -129,7 +134,15 @@ def run_figure_3(report: Reproduction, progress: Progress) -> None:
 
 
 def _damping_row(robot: RobotModel, damping: float, Ts: Array) -> Row:
-    """Return a row with the summed distance and the mean jerk of DLS and DLS' with a damping."""
+    """Return a row with the summed distance and the mean jerk of DLS and DLS' for a damping.
+
+    The jerk is the mean change of the step of a joint [rad].
+
+    Args:
+        robot: The double-Y.
+        damping: Damping constant of both methods.
+        Ts: (t, 4, 4, 4) target poses of the four tips at each step.
+    """
     row: Row = {"damping": damping}
     for key, name in (("dls", "DLS"), ("clamped", "DLS'")):
         method, options = methods(MENDED)[name]
@@ -144,13 +157,20 @@ def _damping_row(robot: RobotModel, damping: float, Ts: Array) -> Row:
 
 
 def _moves(stepper: Stepper, Ts: Array) -> Iterator[tuple[Array, slice]]:
-    """Step toward targets Ts (t, 4, 4, 4); yield q (s, n) for a chunk, and the chunk's slice."""
+    """Make one step toward each of the targets Ts (t, 4, 4, 4), in chunks of STEPS_PER_CALL steps.
+
+    Yields:
+        The joint positions (s, n) after each step of a chunk, and the slice of Ts of this chunk.
+    """
     for first, last in pairwise([*range(0, len(Ts), STEPS_PER_CALL), len(Ts)]):
         yield stepper.run(Ts[first:last], last - first).q[1:], slice(first, last)
 
 
 def _follow(stepper: Stepper, Ts: Array) -> Array:
-    """Return the distances (s, 4) of the tips from targets Ts (s, 4, 4, 4) after each step."""
+    """Make one step toward each of Ts (s, 4, 4, 4); return the distances (s, 4) from the targets.
+
+    Row i has the distances of the four tips from target i after step i.
+    """
     found = []
     for q, chosen in _moves(stepper, Ts):
         tips = stepper.robot.fk(q)[:, :, :3, 3]
@@ -159,7 +179,7 @@ def _follow(stepper: Stepper, Ts: Array) -> Array:
 
 
 def _sums(report: Reproduction) -> list[Row]:
-    """Return a row for each method: the summed distance for each rule of D_max."""
+    """Return a row for each method of the report: the summed distance for each rule of D_max."""
     found: dict[str, Row] = {}
     for row in report.rows:
         if row["table"] == "sums":
@@ -182,7 +202,7 @@ def _shares(values: tuple[float, ...] | list[float]) -> Row:
 
 
 def plot_figure_3(report: Reproduction) -> Figure:
-    """Draw our shares next to the printed shares, and the summed distance over T."""
+    """Draw our shares next to the printed shares, and the summed distance of the tips over T."""
     figure = new_figure(11.0, 6.0)
     grid = figure.subplots(2, 2, width_ratios=(1.0, 1.3))
     for axes, pair in zip(grid[:, 0], PAIRS, strict=False):
@@ -191,12 +211,12 @@ def plot_figure_3(report: Reproduction) -> Figure:
     for axes, (code, series) in zip(grid[:, 1], drawn, strict=False):
         for name, color in zip(SHOWN, (BLUE, ORANGE, GREY), strict=True):
             axes.plot(series["T"], series["distance"][name], color=color, lw=0.9, label=name)
-        axes.set_title(f"summed distance of the effectors, code {code}", fontsize=9, loc="left")
+        axes.set_title(f"summed distance of the effectors, D_max {code}", fontsize=9, loc="left")
         axes.set_xlabel("T", fontsize=8)
         axes.set_ylim(0.0, 6.0)
         axes.legend(fontsize=7, frameon=False, ncols=3, loc="upper right")
         plain(axes)
-    heading(figure, "Figure 3: effectors nearer to their targets")
+    heading(figure, "Figure 3: which method is closer to moving targets")
     return figure
 
 
@@ -208,14 +228,14 @@ def _bars(axes: Axes, report: Reproduction, pair: str) -> None:
     for i, (label, row, color) in enumerate(rows):
         shares = [row[key] for key in SHARE_KEYS]
         axes.bar(np.arange(5) + 0.27 * (i - 1), shares, 0.25, color=color, label=label)
-    axes.set_title(f"{pair}, effectors nearer [% of steps]", fontsize=9, loc="left")
+    axes.set_title(f"{pair}: number of closer effectors [% of steps]", fontsize=9, loc="left")
     axes.legend(fontsize=7, frameon=False)
     plain(axes)
 
 
 _SHARE_COLUMNS = (
-    Column("pair", "better", is_name=True),
-    *(Column(key, f"{n} of 4 [%]", ".1f") for n, key in enumerate(SHARE_KEYS)),
+    Column("pair", "methods", is_name=True),
+    *(Column(key, f"{n} closer [%]", ".1f") for n, key in enumerate(SHARE_KEYS)),
 )
 _SUM_COLUMNS = (
     Column("method", "method", is_name=True),
@@ -224,26 +244,26 @@ _SUM_COLUMNS = (
 FIGURE_3 = Experiment(
     what="figure-3",
     source="Buss & Kim 2004, figure 3",
-    title="Double-Y: effectors that SDLS keeps nearer to moving targets",
+    title="Double-Y: how many effectors are closer to moving targets with SDLS",
     tables=(
         *(
             ResultTable(
                 _SHARE_COLUMNS,
-                f"Share of the steps, D_max {code}",
+                f"Share of steps by number of closer effectors, D_max {code}",
                 {"table": "shares", "code": code},
             )
             for code in CODES
         ),
-        ResultTable(_SUM_COLUMNS, "Summed errors by the rule of D_max", series="sums"),
+        ResultTable(_SUM_COLUMNS, "Summed distance for each rule of D_max", series="sums"),
         ResultTable(
             (
                 Column("damping", "lambda", ".1f", is_name=True),
-                Column("dls", "DLS, error", ".0f"),
+                Column("dls", "DLS, distance", ".0f"),
                 Column("dls_rough", "jerk", ".3f"),
-                Column("clamped", "DLS', error", ".0f"),
+                Column("clamped", "DLS', distance", ".0f"),
                 Column("clamped_rough", "jerk", ".3f"),
             ),
-            "Damping constants: summed error, and mean change of the step of a joint [rad]",
+            "Damping constants: summed distance, and jerk (mean change of a joint's step) [rad]",
             series="damping",
         ),
     ),
@@ -264,25 +284,27 @@ PRINTED_TIMES = {"J^T": 6.5, "DLS": 18.5, "SDLS": 120.0}  # [us] per iteration o
 TIMED_STEPS, TIMED_RUNS = 2000, 5
 
 SECTION_5_SETTINGS = {
-    "targets": f"T advances {ADVANCE} a step, {WARM_UP_STEPS} steps not counted",
-    "Y": "DLS and DLS' 0.6",
-    "double-Y": "DLS 1.1, DLS' 0.7",
+    "targets": f"T advances by {ADVANCE} per step; the first {WARM_UP_STEPS} steps are not counted",
+    "damping, Y": "DLS and DLS' 0.6",
+    "damping, double-Y": "DLS 1.1, DLS' 0.7",
     "largest joint change": "DLS 45 deg, J^T 30 deg, pinv 5 deg; pinv truncated at 0.01",
     "D_max": "0.4, adaptive, mended",
 }
 SECTION_5_NOTES = [
-    "The paper prints of these experiments only times and words: J^T is poor for the Y and "
-    "extremely poor for the double-Y; pinv, bounded so that it does not shake, cannot follow.",
-    "Distance: mean of one effector in one step. Jerk: mean change of the step of a joint. The "
-    "paper prints no constant of DLS' for the Y; here it is that of DLS.",
-    "With the Jacobian at the targets, column j of an effector is its axis times (target - place "
-    "of the joint), in place of (effector - place). It is an option of the authors' programs, of "
-    "which the paper does not speak.",
-    "Search: the authors' program tries constants of DLS on the Y, 20 steps not counted and 200 "
-    "counted. The paper takes more than the best, for smooth motion.",
-    "Times: printed for C++ on a 2.8 GHz Pentium, ours of one thread, the least of "
-    f"{TIMED_RUNS} runs. Ratios are to the time of J^T; ours include the kinematics, which all "
-    "methods share.",
+    "The paper prints only times of these experiments, and describes the rest in words: J^T is "
+    "poor for the Y and extremely poor for the double-Y; pinv, with steps small enough that it "
+    "does not shake, cannot follow the targets.",
+    "Distance: mean distance of an effector from its target. Jerk: mean change of the step of a "
+    "joint. The paper prints no damping constant of DLS' for the Y; we use the constant of DLS.",
+    "J at the targets: column j of the Jacobian is the axis of joint j times (target - position of "
+    "the joint) instead of (effector - position of the joint). This is an option of the authors' "
+    "programs that the paper does not mention.",
+    "Search: like the authors' program, we try damping constants of DLS on the Y; the first 20 "
+    "steps are not counted, the next 200 are. The paper uses a larger constant than the best one, "
+    "for smooth motion.",
+    "Times: the printed times are those of C++ on a 2.8 GHz Pentium; ours are those of one thread, "
+    f"the minimum of {TIMED_RUNS} runs. Ratios are relative to the time of J^T. Our times include "
+    "the kinematics, which is the same for all methods.",
 ]
 
 
@@ -308,7 +330,7 @@ def run_section_5(report: Reproduction, progress: Progress) -> None:
     for damping in progress.track(SEARCHED.tolist(), "damping constants"):
         rows.append(_search_row(robot, damping, Y.targets(T)))
     least = min(rows, key=lambda row: row["sum"])
-    least["best"] = "least"
+    least["best"] = "smallest"
     times = report.series.setdefault("times", [])
     for name in progress.track(list(PRINTED_TIMES), "times"):
         times.append(_time_row(name))
@@ -316,7 +338,17 @@ def run_section_5(report: Reproduction, progress: Progress) -> None:
 
 
 def _tracking_row(shape: Shape, robot: RobotModel, name: str, Ts: Array) -> Row:
-    """Return the mean distance and jerk of a method, with the Jacobian at effectors and targets."""
+    """Return a row with the mean distance and jerk of a method that follows the targets.
+
+    The jerk is the mean change of the step of a joint [rad]. The method runs twice: with the
+    Jacobian at the effectors, and with the Jacobian at the targets.
+
+    Args:
+        shape: Shape whose damping constants are used.
+        robot: Robot of the shape.
+        name: Name of the method.
+        Ts: (t, k, 4, 4) target poses of the k tips at each step.
+    """
     row: Row = {}
     for key, at_targets in (("", False), ("_there", True)):
         stepper = start(robot, name, MENDED, shape)
@@ -332,18 +364,27 @@ def _tracking_row(shape: Shape, robot: RobotModel, name: str, Ts: Array) -> Row:
 
 
 def _step_at_targets(stepper: Stepper, T: Array) -> Array:
-    """Step toward T (k, 4, 4) with the Jacobian of the target points; return the new q (n,)."""
+    """Step toward T (k, 4, 4) with the Jacobian at the targets; return the new joints (n,) [rad].
+
+    Each target is treated as a point fixed to the link of its effector.
+    """
     robot, k = stepper.robot, len(T)
     J = robot.jacobian(stepper.q).reshape(k, 6, robot.n)
     to_target = T[:, :3, 3] - robot.fk(stepper.q)[:, :3, 3]
-    # axis x (target - place) = axis x (effector - place) + axis x (target - effector)
+    # axis x (target - p) = axis x (effector - p) + axis x (target - effector), p: joint position
     turned = np.cross(J[:, 3:], to_target[:, :, None], axis=1)
     stepper.step(T, (J[:, :3] + turned).reshape(3 * k, robot.n))
     return stepper.q
 
 
 def _search_row(robot: RobotModel, damping: float, Ts: Array) -> Row:
-    """Return a row with the summed distance of DLS on the Y for a damping constant."""
+    """Return a row with the summed distance of DLS on the Y for a damping constant.
+
+    Args:
+        robot: The Y.
+        damping: Damping constant.
+        Ts: (t, 2, 4, 4) target poses of both tips at each step.
+    """
     name, options = methods(MENDED, Y)["DLS"]
     given = {**options, "lambda_": damping}
     stepper = Stepper(robot, name, np.zeros(robot.n), task=Task.position_only(), **given)
@@ -352,7 +393,10 @@ def _search_row(robot: RobotModel, damping: float, Ts: Array) -> Row:
 
 
 def _time_row(name: str) -> Row:
-    """Return a row with the measured and the printed time per iteration of a method [us]."""
+    """Measure the time per iteration of a method on the double-Y.
+
+    The row has our time [us], the printed time [us], and the printed ratio to the time of J^T.
+    """
     robot, found = DOUBLE_Y.robot(), []
     Ts = DOUBLE_Y.targets(ADVANCE * np.arange(1.0, TIMED_STEPS + 1.0))
     for _ in range(TIMED_RUNS):
@@ -366,13 +410,13 @@ def _time_row(name: str) -> Row:
 
 
 def plot_section_5(report: Reproduction) -> Figure:
-    """Draw the mean distance of each method and shape, and the error over the damping constant."""
+    """Draw the mean distance of each method for both shapes, and the search for the damping."""
     figure = new_figure(11.0, 3.8)
     *shapes, last = figure.subplots(1, 3)
     for axes, shape in zip(shapes, (Y, DOUBLE_Y), strict=True):
         rows = [r for r in report.rows if r["shape"] == shape.name and "distance" in r]
         for i, (key, label, color) in enumerate(
-            (("distance", "J at the effectors", BLUE), ("distance_there", "at the targets", PALE))
+            (("distance", "J at the effectors", BLUE), ("distance_there", "J at the targets", PALE))
         ):
             places = np.arange(len(rows)) + 0.4 * (i - 0.5)
             axes.bar(places, [row[key] for row in rows], 0.38, color=color, label=label)
@@ -384,9 +428,9 @@ def plot_section_5(report: Reproduction) -> Figure:
     search = report.series.get("search", [])
     last.plot([r["damping"] for r in search], [r["sum"] for r in search], ".-", color=BLUE)
     last.axvline(Y.damping, color=RED, lw=1.0, ls="--")
-    last.set_title("Y, DLS: summed error; dashed: the paper's", fontsize=10, loc="left")
+    last.set_title("Y, DLS: summed distance; dashed: paper's constant", fontsize=10, loc="left")
     plain(last, "damping constant")
-    heading(figure, "Section 5: following moving targets")
+    heading(figure, "Section 5: following moving targets with all methods")
     return figure
 
 
@@ -394,25 +438,27 @@ _TRACKING_COLUMNS = (
     Column("method", "method", is_name=True),
     Column("distance", "distance", ".3f"),
     Column("jerk", "jerk [rad]", ".4f"),
-    Column("distance_there", "J at the targets", ".3f"),
+    Column("distance_there", "J at targets: distance", ".3f"),
     Column("jerk_there", "jerk [rad]", ".4f"),
 )
 SECTION_5 = Experiment(
     what="section-5",
     source="Buss & Kim 2004, section 5",
-    title="Y and double-Y: moving targets by all methods, damping constants, times",
+    title="Y and double-Y: following moving targets, damping constants, times",
     tables=(
         *(
-            ResultTable(_TRACKING_COLUMNS, shape.name, {"shape": shape.name})
+            ResultTable(
+                _TRACKING_COLUMNS, f"Following targets, {shape.name}", {"shape": shape.name}
+            )
             for shape in (Y, DOUBLE_Y)
         ),
         ResultTable(
             (
                 Column("damping", "lambda", ".2f", is_name=True),
-                Column("sum", "summed error", ".1f"),
+                Column("sum", "summed distance", ".1f"),
                 Column("best", "", is_text=True),
             ),
-            "Search for the damping constant of DLS, Y",
+            "Search for the best damping constant of DLS on the Y",
             series="search",
         ),
         ResultTable(
@@ -423,7 +469,7 @@ SECTION_5 = Experiment(
                 Column("ratio", "ratio", ".1f"),
                 Column("printed_ratio", "printed", ".1f"),
             ),
-            "Time of an iteration, double-Y",
+            "Time per iteration on the double-Y",
             is_verdict=False,
             series="times",
         ),

@@ -3,7 +3,8 @@
 """Figures 1 and 2 of Colome & Torras 2012: the damping laws near a singular pose.
 
 Figure 1: condition numbers of the damped inverses of a planar 4R arm, on a path toward the
-stretched pose. Figure 2: the gain of each law, by which it replaces 1 / sigma in the pseudoinverse.
+stretched pose. Figure 2: the gain of each law, which is the factor that the law uses in place of
+1 / sigma (sigma: singular value) of the pseudoinverse.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ LINES: dict[str, dict[str, Any]] = {
     "svf+ed": {"color": SKY, "linewidth": 2.0, "linestyle": "--"},
 }
 
-# Line style of a plug-in
+# Line style of all plug-ins
 OWN: dict[str, Any] = {"color": "black", "linewidth": 1.2, "linestyle": "-."}
 
 LAMBDA, LAMBDA_MAX, SIGMA0 = 1e-3, 5e-3, 5e-3
@@ -77,37 +78,45 @@ LAWS: dict[str, dict[str, Any]] = {
 
 # Figure 1
 
-# [rad] configuration at t = 1; t = 0 is the stretched arm
+# [rad] The path has the configurations t * BENT_ANGLES; the arm is stretched at t = 0.
 BENT_ANGLES = np.array([0.6, -0.9, 0.8, 0.5])
 NUM_DIRECTIONS = 64  # number of directions in which the error is changed
-NEAREST = 1e-9  # t of the last configuration
+NEAREST = 1e-9  # parameter t of the last configuration of the path
 GROWS_TO_INFINITY, BOUNDED = "to infinity", "bounded"
 CLAIMS = {
     **dict.fromkeys(("jp", "jt", "jd", "jf", "ed", "ied"), GROWS_TO_INFINITY),
     **dict.fromkeys(("svf", "svf+ed"), BOUNDED),
 }
 FIGURE_1_NOTES = [
-    "Condition number: the largest gain of the inverse over the least one. The goal is the arm "
-    "stretched out, its position in the plane the task; configurations are t times a bent one, the "
-    "same for all methods, so that the error falls as t^2 and the least singular value as t. The "
-    "paper's own way to its goal is not printed.",
-    "To infinity: in the last tenth of the way (in the logarithm of the least singular value) the "
-    "condition number still grows tenfold for every tenfold fall of it; bounded: it does not.",
-    "Of JD, JF, ED and IED the paper's appendix says so near the pose only; farther out damping "
-    "bounds them. IED: Omega = lambda^2. JF: below a least singular value of 0.1.",
-    "Share of kappa: the bound of section II, |d dq| / |dq| <= kappa |d e| / |e| with kappa the "
-    "condition number, as an experiment: the largest growth of a relative error along the way, "
-    "over directions of d e, as a share of the bound. 1 is where the bound is met.",
-    "SVF+ED is damped by the error far from the goal; near it only SVF remains.",
-    "At random: the same bound on the WAM at random configurations and goals, for a random change "
-    "of the error; growth is |d dq| / |dq| over |d e| / |e|. JT's kappa is that of J.",
+    "Condition number: the largest gain of the inverse divided by the smallest gain. The task is "
+    "the position in the plane, and the goal is the position of the stretched arm. All methods are "
+    "evaluated at the same configurations, t times a bent configuration, so that the error "
+    "decreases as t^2 and the smallest singular value as t. The paper does not print its own path "
+    "to the goal.",
+    "Toward the pose: 'to infinity' means that in the last tenth of the path (measured in the "
+    "logarithm of the smallest singular value) the condition number still grows about tenfold each "
+    "time the smallest singular value falls to a tenth; 'bounded' means that it does not.",
+    "The appendix of the paper says that the condition numbers of JD, JF, ED and IED go to "
+    "infinity only near the singular pose; farther away, damping bounds them. IED uses Omega = "
+    "lambda^2. JF damps where the smallest singular value is below 0.1.",
+    "Share of kappa: an experiment on the bound of section II, |d dq| / |dq| <= kappa |d e| / |e|, "
+    "where kappa is the condition number. The table has the largest amplification of a relative "
+    "error, (|d dq| / |dq|) / (|d e| / |e|), over the path and over all directions of d e, divided "
+    "by kappa. At 1 the bound is attained.",
+    "SVF+ED: far from the goal, the error damps the inverse; close to the goal only SVF remains.",
+    "Random configurations: the same bound, on the WAM at random configurations and goals, for a "
+    "random change d e of the error. Amplification is (|d dq| / |dq|) / (|d e| / |e|). For JT, "
+    "kappa is the condition number of J.",
 ]
 
 
 def run_figure_1(report: Reproduction, progress: Progress) -> None:
-    """Compute the condition number of the inverse of every law along the path."""
+    """Compute the condition number of the inverse of every law along the path to the goal.
+
+    Also add the rows of :func:`random_rows`. The path has `report.samples` configurations.
+    """
     robot = planar_robot([1.0] * 4)
-    goal, ways = robot.fk(np.zeros(4)), np.geomspace(1.0, NEAREST, report.samples)
+    goal, parameters = robot.fk(np.zeros(4)), np.geomspace(1.0, NEAREST, report.samples)
     report.settings.update(
         {"links": 1.0, "bent [rad]": BENT_ANGLES, "nearest": NEAREST, "rows": LAWS}
     )
@@ -117,7 +126,7 @@ def run_figure_1(report: Reproduction, progress: Progress) -> None:
     for method in progress.track([*LAWS, *plugin_names()], "laws"):
         stepper = Stepper(robot, method, BENT_ANGLES, task=Task("xy", ""), **LAWS.get(method, {}))
         try:
-            sigma, condition, share = _conditions(stepper, goal, ways)
+            sigma, condition, share = _conditions(stepper, goal, parameters)
         except MethodError as error:
             not_run(report, {"method": method}, method, error)
             continue
@@ -128,22 +137,25 @@ def run_figure_1(report: Reproduction, progress: Progress) -> None:
     report.series["random"] = random_rows(report.seed)
 
 
-def _conditions(stepper: Stepper, goal: Array, ways: Array) -> tuple[Array, Array, Array]:
-    """Return the smallest singular value, condition number and amplification at k configurations.
+def _conditions(stepper: Stepper, goal: Array, parameters: Array) -> tuple[Array, Array, Array]:
+    """Evaluate the inverse of a method at k configurations of the path.
 
-    The condition number kappa is that of the inverse. A change d e of the error e changes the step
-    dq by d dq. The amplification, (|d dq| / |dq|) / (|d e| / |e|), is at most kappa; its maximum
-    over all directions of d e is returned as a share of kappa.
+    A change d e of the error e changes the step dq by d dq. The amplification,
+    (|d dq| / |dq|) / (|d e| / |e|), is at most the condition number kappa of the inverse.
 
     Args:
         stepper: Method to test.
         goal: Goal pose (4, 4).
-        ways: Values t (k,) of the configurations t * BENT_ANGLES.
+        parameters: Parameters t (k,) of the configurations t * BENT_ANGLES.
+
+    Returns:
+        Three arrays (k,): the smallest singular value of the Jacobian, kappa, and the maximum
+        amplification over all directions of d e, divided by kappa.
     """
     found = []
     angles = np.linspace(0.0, np.pi, NUM_DIRECTIONS, endpoint=False)
     changes = np.array([np.cos(angles), np.sin(angles)])  # (2, k)
-    for t in ways:
+    for t in parameters:
         stepper.reset(t * BENT_ANGLES)
         inverse, e = stepper.inverse(goal), stepper.error(goal)
         condition = inverse.gain.max() / inverse.gain.min()
@@ -159,7 +171,9 @@ NUM_RANDOM = 200  # number of random configurations and goals of the WAM
 def random_rows(seed: int) -> list[Row]:
     """Return a row for each law: amplification and condition number at random configurations.
 
-    The amplification is (|d dq| / |dq|) / (|d e| / |e|) if a change d e of e changes the step dq.
+    A change d e of the error e changes the step dq by d dq; the amplification is
+    (|d dq| / |dq|) / (|d e| / |e|). The robot is the WAM; `seed` determines configurations, goals
+    and changes.
     """
     robot, rng = RobotModel.wam(), np.random.default_rng(seed)
     starts, goals = robot.random(NUM_RANDOM, rng=rng), robot.fk(robot.random(NUM_RANDOM, rng=rng))
@@ -204,9 +218,14 @@ def _condition_row(method: str, sigma: Array, condition: Array) -> Row:
 
 
 def _svf_bound(nu: float, sigma0: float) -> float:
-    """Return the bound of the condition number of SVF: A(s1) / sigma0 in the text after (4).
+    """Return the bound A(s1) / sigma0 on the condition number of SVF, from the text after (4).
 
-    A is the filtered singular value, and s1 the largest singular value of the stretched arm.
+    A(s) is the filtered value of a singular value s, and s1 is the largest singular value of the
+    stretched arm.
+
+    Args:
+        nu: Parameter nu of SVF.
+        sigma0: Parameter sigma0 of SVF, the smallest filtered singular value.
     """
     s1 = float(np.linalg.norm([1.0, 2.0, 3.0, 4.0]))
     return (s1**3 + nu * s1**2 + 2 * s1 + 2 * sigma0) / (sigma0 * (s1**2 + nu * s1 + 2))
@@ -215,7 +234,7 @@ def _svf_bound(nu: float, sigma0: float) -> float:
 def plot_figure_1(report: Reproduction) -> Figure:
     """Draw the condition number of every law over the smallest singular value."""
     figure, axes = _curves(report, "condition", "Figure 1 of Colome & Torras 2012")
-    x = "least singular value of J; the singular pose is to the right"
+    x = "smallest singular value of J (0, the singular pose, is to the right)"
     plain(axes, x, "condition number of the inverse")
     axes.invert_xaxis()
     axes.set_ylim(0.7, 1e10)
@@ -223,7 +242,10 @@ def plot_figure_1(report: Reproduction) -> Figure:
 
 
 def _curves(report: Reproduction, key: str, title: str) -> tuple[Figure, Axes]:
-    """Draw a curve for each law over the singular value; `key` names the data in the report."""
+    """Draw a curve for each law over the singular value; return the figure and the axes.
+
+    The curves are `report.series[key]`, a mapping from the name of a law to its values.
+    """
     figure = new_figure(9.0, 5.6)
     axes = figure.subplots()
     for method, values in report.series.get(key, {}).items():
@@ -237,14 +259,14 @@ def _curves(report: Reproduction, key: str, title: str) -> tuple[Figure, Axes]:
 FIGURE_1 = Experiment(
     what="figure-1",
     source="Colome & Torras 2012, Figure 1",
-    title="Condition numbers of all laws on a planar 4R arm toward a singular pose",
+    title="Condition numbers of all laws for a planar 4R arm that approaches a singular pose",
     tables=(
         ResultTable(
             (
                 Column("method", "method", is_name=True),
                 Column("first", "at the start", ".3g"),
                 Column("middle", "at s = 1e-3", ".3g"),
-                Column("last", "at the last", ".4g"),
+                Column("last", "at the end", ".4g"),
                 Column("limit", "toward the pose", is_text=True),
                 Column("bound", "A(s1) / s0", ".4g"),
                 Column("bound_share", "share of kappa", ".3f"),
@@ -254,19 +276,19 @@ FIGURE_1 = Experiment(
             (
                 Column("method", "method", is_name=True),
                 Column("kappa", "kappa, median", ".3g"),
-                Column("largest_kappa", "largest", ".3g"),
-                Column("growth", "growth, median", ".3g"),
+                Column("largest_kappa", "kappa, largest", ".3g"),
+                Column("growth", "amplification, median", ".3g"),
                 Column("largest_growth", "largest", ".3g"),
                 Column("share", "largest share of kappa", ".3f"),
             ),
-            "At random on the WAM: growth of a relative error, at most kappa",
+            "Random configurations of the WAM: amplification of a relative error, at most kappa",
             series="random",
         ),
     ),
     run=run_figure_1,
     plot=plot_figure_1,
     samples=200,
-    samples_are="configurations on the way",
+    samples_are="configurations on the path",
     least_samples=20,
 )
 
@@ -284,17 +306,18 @@ BY_FORMULA: list[Row] = [
     {"method": "svf", "peak": 1.0 / SIGMA0},
 ]
 FIGURE_2_NOTES = [
-    "By formula: what the appendix derives, for the settings of Figure 1; the paper prints no "
-    "figures. g = s / (s^2 + lambda^2) has its maximum 1 / (2 lambda) at s = lambda; SVF never "
-    "exceeds 1 / sigma0.",
-    f"ED and SVF+ED for an error of {ERROR:g}, with E in place of lambda^2. For JF the "
-    "appendix has the order of magnitude only; the figure beside it is that of lambda_max. JP has "
-    "no maximum: its value is that at the least singular value drawn.",
+    "By formula: the values that the appendix derives, with the settings of Figure 1; the paper "
+    "prints no numbers. The gain g = s / (s^2 + lambda^2) has its maximum 1 / (2 lambda) at s = "
+    "lambda; the gain of SVF never exceeds 1 / sigma0.",
+    f"ED and SVF+ED are computed for an error of {ERROR:g}, with E in place of lambda^2. For JF "
+    "the appendix gives only the order of magnitude; the value by formula is that of lambda_max. "
+    "The gain of JP has no maximum; its largest gain is the gain at the smallest singular value "
+    "of the plot.",
 ]
 
 
 def run_figure_2(report: Reproduction, progress: Progress) -> None:
-    """Compute the gain of every law over a range of singular values."""
+    """Compute the gain of every law at `report.samples` singular values, and add a row per law."""
     sigma = np.geomspace(MIN_DRAWN_SIGMA, MAX_DRAWN_SIGMA, report.samples)
     report.settings.update(
         {"rows": FIGURE_2_LAWS, "error": ERROR, "sigma": (MIN_DRAWN_SIGMA, MAX_DRAWN_SIGMA)}
@@ -318,10 +341,10 @@ def run_figure_2(report: Reproduction, progress: Progress) -> None:
 
 
 def gains(name: str, options: dict[str, Any], sigma: Array) -> Array:
-    """Return the gain (k,) by which a law replaces 1 / sigma.
+    """Return the gains (k,) that a law uses in place of 1 / sigma of the pseudoinverse.
 
-    The robot is one link of 1 m along x, and the task is the y coordinate of its tip. The Jacobian
-    is 1 m/rad times the weight of the task, so the weight is the singular value.
+    The robot has one link of 1 m along x, and the task is the y coordinate of the tip. Its Jacobian
+    is 1 m/rad times the weight of the task, so a task of weight sigma has the singular value sigma.
 
     Args:
         name: Name of the law.
@@ -352,7 +375,7 @@ def plot_figure_2(report: Reproduction) -> Figure:
 FIGURE_2 = Experiment(
     what="figure-2",
     source="Colome & Torras 2012, Figure 2",
-    title="The gain of each law in place of 1 / s",
+    title="Gain of each law, which replaces 1 / s of the pseudoinverse",
     tables=(
         ResultTable(
             (

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Table V of Colome & Torras 2012: printed figures, two readings of the methods, and slips.
 
-A slip is a difference of the authors' code from the text. The reading "as published" runs the
-methods as in the public code of the authors' group, including its slips. The reading "as meant"
-runs the methods of this package, with one set of options for all rows.
+A slip is a property of the authors' code that differs from the text of the paper. The table is run
+in two readings (interpretations of the paper). "As published" runs the methods as in the public
+code of the authors' group, including its slips. "As meant" runs the methods of this package without
+the slips, with one set of options for all rows.
 """
 
 from __future__ import annotations
@@ -41,13 +42,16 @@ FIGURES: dict[str, tuple[float | None, ...]] = {
     "ctp+sd": (48.2, 48.2, 6876.9, 2027.3, 2027.3, 0.286, 151.7, 45.1),
     "ctp+sd+svf": (48.5, 48.5, 6830.5, 1867.9, 1867.9, 0.276, 149.2, 41.1),
 }
-# The paper mentions KDL, but prints no figures of KDL's methods
+# The paper mentions KDL, but prints no figures for the methods of KDL.
 KDL = ("kdl_nr", "kdl_nr_jl", "kdl_lma")
 METHODS = (*FIGURES, "wln", *KDL)
 
 
 def printed_rows() -> list[Row]:
-    """Return the printed rows, with the same keys as the measured rows."""
+    """Return the rows of Table V as printed, a dictionary per method.
+
+    The keys are those of the measured rows; a figure that the paper does not print is None.
+    """
     return [{"method": m, **dict(zip(KEYS, f, strict=True))} for m, f in FIGURES.items()]
 
 
@@ -61,11 +65,11 @@ class Reading(NamedTuple):
 
     name: str
     options: dict[str, Any]  # options of all rows
-    rows: dict[str, dict[str, Any]]  # options per row; "method" replaces the name of the row
+    rows: dict[str, dict[str, Any]]  # options per row; "method": method, if not the row's name
     counts_last: bool  # whether one iteration is added to the count of a failed attempt
 
     def options_of(self, row: str) -> tuple[str, dict[str, Any]]:
-        """Return the method of a row, and the options of this method."""
+        """Return the method to run for a row of the table, and the options of this method."""
         options = {**self.options, **self.rows.get(row, {})}  # a plug-in is not in self.rows
         return options.pop("method", row), options
 
@@ -137,56 +141,60 @@ AS_MEANT = Reading(
 READINGS = {reading.name: reading for reading in (AS_PUBLISHED, AS_MEANT)}
 
 
-# Slips and choices of the published code, each reverted separately
+# Slips and choices of the published code; runs revert one of them at a time
 
 
 class Slip(NamedTuple):
-    """Difference of the published code from the text, and the options that revert it."""
+    """Slip or choice of the published code, and the options that revert it."""
 
     is_: str  # what the published code does
-    instead: str  # what the text says, or another choice; the options have this effect
-    options: dict[str, Any]
-    rows: tuple[str, ...]
+    instead: str  # what the text says, or another choice
+    options: dict[str, Any]  # options that have the effect of `instead`
+    rows: tuple[str, ...]  # rows of the table that are run again with these options
 
 
 _MENDED = {"bug_compatible": False}
 SLIPS = (
-    Slip("SD bounds max(w)", "max(abs(w)), and the 2-norm", _MENDED,
+    Slip("SD bounds max(w)", "bounds max(abs(w)) and the 2-norm", _MENDED,
          ("sd", "svf+sd", "ctp+sd", "ctp+sd+svf")),
-    Slip("GP moves away from mid-range", "toward it", _MENDED, ("gp",)),
-    Slip("JC leaves answers outside", "stops at the limits", _MENDED, ("jc",)),
-    Slip("TP divides its push by h", "multiplies it", _MENDED, ("tp",)),
-    Slip("TA weighs a direction", "adds a row to J", {"method": "ta", "alpha": 1.0}, ("ta",)),
-    Slip("1 rad counts as 1 m", "2 rad as 1 m", {"rotation_weight": 0.5},
+    Slip("GP moves away from mid-range", "moves toward it", _MENDED, ("gp",)),
+    Slip("JC may end outside the limits", "stops at the limits", _MENDED, ("jc",)),
+    Slip("TP divides the push by the activation", "multiplies by it", _MENDED, ("tp",)),
+    Slip("TA weights a direction", "adds a row to J", {"method": "ta", "alpha": 1.0}, ("ta",)),
+    Slip("1 rad weighs as much as 1 m", "2 rad weigh as 1 m", {"rotation_weight": 0.5},
          ("jp", "jt", "ed", "ctp")),
-    Slip("rotation error by the sine", "rotation vector", {"rotation_error": "vector"},
+    Slip("rotation error: axis * sin(angle)", "axis * angle", {"rotation_error": "vector"},
          ("jp", "jt", "jf", "svf")),
-    Slip("stop at 0.005", "at 0.0001", {"error_tolerance": 1e-4}, ("jp", "jt", "sd")),
-    Slip("CTP with a margin of 0.2", "0.1, as with SD", {"margin": 0.1}, ("ctp", "ctp+svf")),
-    Slip("CTP+SD with a margin of 0.1", "0.2, as without SD", {"margin": 0.2},
+    Slip("stops at an error of 0.005", "at 0.0001", {"error_tolerance": 1e-4}, ("jp", "jt", "sd")),
+    Slip("CTP has a margin of 0.2", "0.1, as with SD", {"margin": 0.1}, ("ctp", "ctp+svf")),
+    Slip("CTP+SD has a margin of 0.1", "0.2, as without SD", {"margin": 0.2},
          ("ctp+sd", "ctp+sd+svf")),
-    Slip("IED adds 0.001", "0.01, as printed", {"omega": 0.1}, ("ied",)),
+    Slip("IED adds 0.001", "adds 0.01, as printed", {"omega": 0.1}, ("ied",)),
 )  # fmt: skip
 
 
 # Known causes of differences
 
 GENERAL_NOTES = [
-    "As published: the methods as the public code of the authors' group runs them. The error is "
-    "(dp, axis times sine of the angle), 1 rad counts as 1 m; a run ends where its norm is below "
-    "0.005, and counts 251 iterations if it does not (TA 1001). The stop, JF's 0.02 as its bound, "
-    "the margin 0.1 of CTP+SD and the sign of TA's criterion are fitted, all else is in the code.",
-    "As meant: the methods of this package, one set of options for all rows: 2 rad = 1 m, rotation "
-    "vector, stop at 1e-4, margin 0.05. Differences from the printed figures are those of the "
-    "settings and slips below, which the paper's text does not have.",
-    "z: difference over the standard deviation of both samplings and of the printed digits. Rows "
-    "share their pairs of start and goal, so that columns are correlated: the sign test and the "
-    "mean z^2 say more of one column than of the table.",
-    "Times are not compared: printed ones are Matlab's, ours those of one thread with about 10 us "
-    "of Python around each pose.",
+    "As published: the methods are run as in the public code of the authors' group. The error is "
+    "(dp, axis * sin(angle)), and 1 rad weighs as much as 1 m. A run ends when the norm of the "
+    "error is below 0.005; a run that does not end counts as 251 iterations (TA: 1001). Four "
+    "values are fitted to the printed figures: the tolerance 0.005, the bound 0.02 of JF, the "
+    "margin 0.1 of CTP+SD, and the sign of the criterion of TA. All others are in the code.",
+    "As meant: the methods of this package are run, with one set of options for all rows: 2 rad "
+    "weigh as much as 1 m, the rotation error is axis * angle, runs end at an error of 1e-4, and "
+    "the margin is 0.05. The differences from the printed figures are caused by the settings and "
+    "slips in the last table, which the text of the paper does not mention.",
+    "z: difference between our figure and the printed one, divided by its standard deviation due "
+    "to both random samples and to the rounding of the printed figure. All rows use the same pairs "
+    "of start and goal, so figures in a column are correlated. Therefore the sign test and the "
+    "mean z^2 are more meaningful for a column than for the whole table.",
+    "Times are not compared: the printed times are those of Matlab; ours are those of one thread, "
+    "with an overhead of about 10 us of Python for each pose.",
 ]
 RESIDUAL_NOTE = (
-    "jt, residual: 0.302 is printed, the code gives 0.03; 0.0302 would agree. No reading of "
-    "the method that keeps its other four figures comes near 0.3."
+    "jt, residual: the paper prints 0.302, but the code gives 0.03; a printed 0.0302 would agree. "
+    "No variant of the method gives a residual close to 0.3 and still reproduces the other four "
+    "figures."
 )
-KDL_NOTE = "KDL's solvers do not say how many iterations they took."
+KDL_NOTE = "KDL: no iterations are listed, because the solvers of KDL do not report them."

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Table V of Colome & Torras 2012: every method on the WAM, from random starts to random goals.
 
-The table is run twice: as published, and as meant (:mod:`.colome_torras_readings`).
+The table is run in two readings, "as published" and "as meant", which
+:mod:`.colome_torras_readings` explains. A pair is a random start configuration and the pose of a
+random goal configuration.
 """
 
 from __future__ import annotations
@@ -63,7 +65,11 @@ POSES_PER_BATCH = 512  # poses per batch, 256 per thread; Ctrl-C takes effect be
 
 
 def run(report: Reproduction, progress: Progress) -> None:
-    """Run every row in both readings, then run published rows with a single slip reverted."""
+    """Run every row of the table in both readings, and add the rows to the report.
+
+    Then run rows of the reading "as published" again with a single slip (difference between the
+    published code and the text) reverted.
+    """
     robot = RobotModel.wam()
     rng = np.random.default_rng(report.seed)
     starts = robot.random(rng, report.samples)
@@ -103,7 +109,18 @@ def _row(
     starts: Array,
     printed: Row | None,
 ) -> Row:
-    """Run the method of a row; if the method fails, return a row with the reason."""
+    """Run the method of a row on all pairs, and return the row with our figures and z-scores.
+
+    If the method raises an error, return a row with the error message under the key "missing".
+
+    Args:
+        reading: Reading that determines method and options of the row.
+        robot: Robot of the pairs.
+        name: Name of the row.
+        goals: (b, 4, 4) goal poses.
+        starts: (b, n) start configurations [rad].
+        printed: Printed row; None if the paper has none.
+    """
     method, options = reading.options_of(name)
     row: Row = {"reading": reading.name, "method": name}
     try:
@@ -120,7 +137,14 @@ def _row(
 
 
 def _one_by_one(reading: Reading, solver: IkSolver, goals: Array, starts: Array) -> Outcomes:
-    """Solve each pair of goal and start on one thread, and measure the time of each."""
+    """Solve b pairs one after another on one thread; return the outcomes, including the times.
+
+    Args:
+        reading: Rules for counting iterations and scaling errors.
+        solver: Solver of the pairs.
+        goals: (b, 4, 4) goal poses.
+        starts: (b, n) start configurations [rad].
+    """
     solver.solve(goals[0], starts[0])  # compiles before the measurement
     results = [solver.solve(T, q) for T, q in zip(goals, starts, strict=True)]
     found = _outcomes(
@@ -134,7 +158,14 @@ def _one_by_one(reading: Reading, solver: IkSolver, goals: Array, starts: Array)
 
 
 def _in_batches(reading: Reading, solver: IkSolver, goals: Array, starts: Array) -> Outcomes:
-    """Solve all pairs of goal and start on all cores, without measuring times."""
+    """Solve b pairs on all cores; return the outcomes, without times.
+
+    Args:
+        reading: Rules for counting iterations and scaling errors.
+        solver: Solver of the pairs.
+        goals: (b, 4, 4) goal poses.
+        starts: (b, n) start configurations [rad].
+    """
     chunks = [slice(i, i + POSES_PER_BATCH) for i in range(0, len(goals), POSES_PER_BATCH)]
     parts = [solver.solve_batch(goals[chunk], starts[chunk]) for chunk in chunks]
     status, iterations, position, rotation = (
@@ -152,12 +183,12 @@ def _outcomes(
     iterations: Array,
     errors: Array,
 ) -> Outcomes:
-    """Return the outcome of b pairs, from solver results.
+    """Convert the solver's results of b pairs to the quantities that the table lists.
 
     Args:
         reading: Rules for counting iterations and scaling errors.
         solver: Solver of the pairs.
-        status: (b,) values of Status.
+        status: (b,) values of :class:`Status`.
         iterations: (b,) numbers of iterations.
         errors: (b, 2) position errors [m] and rotation errors [rad].
     """
@@ -184,7 +215,7 @@ class Outcomes(NamedTuple):
 
 
 def figures(found: Outcomes) -> Row:
-    """Return the figures of a row, by column of the table."""
+    """Return the figures of a table row (means and shares over all pairs), by column key."""
     row: Row = {
         "solved_percent": 100.0 * float(found.solved.mean()),
         "in_limits_percent": 100.0 * float(found.inside.mean()),
@@ -199,12 +230,20 @@ def figures(found: Outcomes) -> Row:
     return row
 
 
-# With fewer failures, the standard deviation of residuals cannot be estimated from the sample
+# Minimum number of failures from which the standard deviation of the residuals is estimated
 MIN_FAILURES = 30
 
 
 def scores(found: Outcomes, printed: Row, printed_pairs: int) -> dict[str, float]:
-    """Return the z-score of our minus the printed figure, for columns that have both."""
+    """Return the z-scores of our figures minus the printed ones, by column key.
+
+    Columns that lack our figure or the printed one are left out.
+
+    Args:
+        found: Our outcomes.
+        printed: Printed row of the method.
+        printed_pairs: Number of pairs in the paper.
+    """
     row, n = figures(found), len(found.solved)
     shares = ("solved_percent", "in_limits_percent")
     z = {k: percent_score(row[k], n, printed[k], printed_pairs, 0.05) for k in shares}
@@ -225,10 +264,15 @@ def scores(found: Outcomes, printed: Row, printed_pairs: int) -> dict[str, float
 
 
 def _spread_of_iterations(found: Outcomes, printed: Row, printed_pairs: int) -> float:
-    """Return the standard deviation of the number of iterations over all pairs.
+    """Estimate the standard deviation of the number of iterations over all pairs.
 
-    A few unsolved pairs cause most of the deviation, but a small sample may have no unsolved pair.
-    So the share of solved pairs is that of our sample and the printed sample together.
+    A few unsolved pairs cause most of the deviation, and a small sample may have no unsolved pair.
+    Therefore the share of solved pairs is estimated from our sample and the printed one together.
+
+    Args:
+        found: Our outcomes.
+        printed: Printed row of the method.
+        printed_pairs: Number of pairs in the paper.
     """
     n, share = len(found.solved), printed["solved_percent"] / 100.0
     p = (float(found.solved.sum()) + printed_pairs * share) / (n + printed_pairs)
@@ -249,7 +293,17 @@ def _mean(values: Array) -> float | None:
 
 
 def _change(slip: str, instead: str, method: str, before: Row, mended: Row) -> Row:
-    """Return a row with the figures after a slip is reverted, and their change by that."""
+    """Return a row with the figures of a method after a slip of the published code is reverted.
+
+    The row also has the changes of the figures.
+
+    Args:
+        slip: What the published code does.
+        instead: What the run does instead.
+        method: Name of the row that was run again.
+        before: Our figures with the slip.
+        mended: Our figures without the slip.
+    """
     row: Row = {"slip": slip, "instead": instead, "method": method, **mended}
     for key in COMPARED:
         if mended[key] is not None and before[key] is not None:
@@ -263,14 +317,14 @@ SHORT = {
     "solved_percent": "solved",
     "in_limits_percent": "in limits",
     "iterations": "iterations",
-    "iterations_solved": "of solved",
+    "iterations_solved": "iterations if solved",
     "residual": "residual",
 }
 NOT_EXPLAINED = ("jt", "residual")
 
 
 def _conclude(report: Reproduction) -> None:
-    """Write the verdicts and the notes of the finished rows."""
+    """Update the verdicts and the notes of the report after a row is finished."""
     report.series["verdict"] = [
         verdict(report.rows, reading) for reading in READINGS if _has_scores(report.rows, reading)
     ]
@@ -288,7 +342,11 @@ def _has_scores(rows: Sequence[Row], reading: str) -> bool:
 
 
 def verdict(rows: Sequence[Row], reading: str) -> Row:
-    """Return a row for a reading: figures that differ by more than chance, and mean squared z."""
+    """Return a row with the agreement of all figures of a reading with the printed figures.
+
+    The row has the number of compared figures, how many of these have a z-score above SIGMAS, and
+    the mean squared z-score with and without the figure NOT_EXPLAINED.
+    """
     found = [
         (value, (row["method"], key))
         for row in rows
@@ -307,7 +365,11 @@ def verdict(rows: Sequence[Row], reading: str) -> Row:
 
 
 def column_verdict(rows: Sequence[Row], reading: str, key: str) -> Row:
-    """Return a row for a column: mean squared z, and sign test of our minus printed figures."""
+    """Return a row with the agreement of one column of a reading with the printed figures.
+
+    The row has the mean squared z-score, the numbers of our figures above and below the printed
+    ones, and the p-value of the sign test of these two numbers. `key` is the key of the column.
+    """
     z = np.array([r["z"][key] for r in rows if r["reading"] == reading and key in r.get("z", {})])
     above, below = int(np.sum(z > 0.0)), int(np.sum(z < 0.0))
     return {
@@ -322,14 +384,23 @@ def column_verdict(rows: Sequence[Row], reading: str, key: str) -> Row:
 
 
 def sign_test(above: int, below: int) -> float:
-    """Return the p-value of a two-sided sign test with `above` plus and `below` minus signs."""
+    """Return the p-value of a two-sided sign test.
+
+    Args:
+        above: Number of positive differences.
+        below: Number of negative differences.
+    """
     n = above + below
     tail = sum(comb(n, k) for k in range(min(above, below) + 1)) / 2.0**n
     return min(1.0, 2.0 * tail)
 
 
 def notes(rows: Sequence[Row]) -> list[str]:
-    """Return notes on both readings, on rows that differ from the paper, and on rows not run."""
+    """Return the notes of the report.
+
+    They explain both readings, name the rows that differ from the paper in the reading "as
+    published", and give the reasons of rows that were not run.
+    """
     found = list(GENERAL_NOTES)
     differing = [row for row in rows if row["reading"] == PUBLISHED and row.get("differs")]
     known = [row for row in differing if row["method"] == "jt" and row["differs"] == ["residual"]]
@@ -337,21 +408,24 @@ def notes(rows: Sequence[Row]) -> list[str]:
         found.append(RESIDUAL_NOTE)
     others = ", ".join(row["method"] for row in differing if row not in known)
     if others:
-        found.append(f"{others}: beyond chance also as published; one figure in 370 is, by chance.")
+        found.append(
+            f"{others}: some figures differ by more than 3 standard deviations even as published. "
+            "Chance alone causes this in one figure of 370."
+        )
     missing = dict.fromkeys(row["missing"] for row in rows if "missing" in row)
     for reason in missing:
         names = ", ".join(row["method"] for row in rows if row.get("missing") == reason)
-        found.append(f"{names}: not run, {reason}")
+        found.append(f"{names}: not run, because: {reason}")
     if not missing and any(row["method"] in KDL for row in rows):
         found.append(KDL_NOTE)
     return found
 
 
-# Picture: measured next to printed, row by row
+# Picture: a line per row, with our figures next to the printed figure
 
 PANELS = (
     ("solved_percent", "solved [%]"),
-    ("in_limits_percent", "solved in limits [%]"),
+    ("in_limits_percent", "solved within limits [%]"),
     ("iterations", "iterations"),
 )
 MARKERS: dict[str, dict[str, Any]] = {
@@ -400,7 +474,7 @@ _SHARES = (
 )
 _ITERATIONS = (
     Column("iterations", "iterations", ".1f"),
-    Column("iterations_solved", "of solved", ".1f"),
+    Column("iterations_solved", "if solved", ".1f"),
     Column("residual", "residual [m]", ".3f"),
 )
 
@@ -412,8 +486,8 @@ def _changed(column: Column) -> Column:
 _METHOD = Column("method", "method", is_name=True)
 _TIMES = (
     Column("time_ms", "time [ms]", ".4g", is_spare=True, is_compared=False),
-    Column("time_solved_ms", "of solved", ".4g", is_spare=True, is_compared=False),
-    Column("time_in_limits_ms", "in limits", ".4g", is_spare=True, is_compared=False),
+    Column("time_solved_ms", "if solved", ".4g", is_spare=True, is_compared=False),
+    Column("time_in_limits_ms", "if in limits", ".4g", is_spare=True, is_compared=False),
 )
 _NAME = Column("long_name", "name", is_text=True, is_spare=True)
 _LARGEST = Column("largest_z", "largest z", is_text=True)
@@ -426,11 +500,11 @@ TABLE_V = Experiment(
             (
                 Column("reading", "reading", is_name=True),
                 Column("figures", "figures"),
-                Column("beyond", f"beyond {SIGMAS:.0f}"),
+                Column("beyond", f"beyond {SIGMAS:.0f} sigma"),
                 Column("mean_z2", "mean z^2", ".2f"),
                 Column("mean_z2_rest", "without JT's residual", ".2f"),
             ),
-            "Verdict: all printed figures but times",
+            "Agreement with all printed figures except times",
             series="verdict",
         ),
         ResultTable(
@@ -443,24 +517,24 @@ TABLE_V = Experiment(
                 Column("sign_p", "sign test p", ".2g"),
                 Column("mean_z2", "mean z^2", ".2f"),
             ),
-            "Columns: ours above and below the printed figures",
+            "Agreement by column: how many of our figures are above and below the printed ones",
             series="columns",
         ),
         ResultTable(
             (_METHOD, _NAME, *_SHARES, *_ITERATIONS, _LARGEST),
-            "As published: the public code's methods, slips included",
+            "As published: the methods of the public code, including its slips",
             where={"reading": PUBLISHED},
         ),
         ResultTable(
             (_METHOD, _NAME, *_SHARES, *_ITERATIONS, _LARGEST),
-            "As meant: this package's methods, one setting",
+            "As meant: the methods of this package, with one set of options",
             where={"reading": MEANT},
             is_verdict=False,
         ),
         *(
             ResultTable(
                 (_METHOD, *_TIMES),
-                f"Times {reading}; printed: Matlab, 2012",
+                f"Times, {reading}; printed: Matlab, 2012",
                 where={"reading": reading},
                 is_verdict=False,
             )
@@ -477,7 +551,7 @@ TABLE_V = Experiment(
                     for column in (each._replace(is_plain=True), _changed(each))
                 ),
             ),
-            "Slips and choices of the published code: the figures without each, and the change",
+            "Our figures when a single slip or choice of the published code is reverted",
             series="slips",
         ),
     ),

@@ -5,6 +5,10 @@
 Figures 4 and 5: the planar arm follows a rectangle, by the pseudoinverse and by optimal damping.
 Figure 6: the PUMA starts near its shoulder singularity. Figure 7: the planar arm follows the
 rectangle, with an obstacle below the lower left corner of the rectangle.
+
+Optimal damping uses the smallest damping factor with which the norm of the joint velocity is at
+most Delta, called the bound here. An iterative search, equation (17) or (18) of the paper, finds
+this factor in every step of the path.
 """
 
 from __future__ import annotations
@@ -68,13 +72,18 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MAX_BOUND_EXCESS = 1e-2  # relative to the bound; searches end within 1e-3 of the bound
-MAX_ITERATION_DIFFERENCE = 0.5  # maximum difference of mean iterations from the printed figure
+MAX_BOUND_EXCESS = 1e-2  # a norm is above the bound if it exceeds the bound by this share of it
+MAX_ITERATION_DIFFERENCE = 0.5  # larger differences from the printed iterations are marked
 FINEST = "optimal (18) to 1e-10"
 
 
 def figures(method: str, motion: PathResult) -> Row:
-    """Return the row of a method: peak velocity, deviation, damped steps, search iterations."""
+    """Return the table row of a method, computed from its motion along a path.
+
+    The row has the largest norm of the joint velocity [1/s], the shares of steps above the bound
+    and of damped steps [percent], the largest deviation from the path, and mean numbers of
+    iterations of the search for the damping factor.
+    """
     damped = motion.searches > 0
     return {
         "method": method,
@@ -89,7 +98,11 @@ def figures(method: str, motion: PathResult) -> Row:
 
 
 def series(motion: PathResult, dt: float) -> dict[str, Any]:
-    """Return the data that the pictures show, with a row per time step `dt` [s]."""
+    """Return the data that the pictures show: arrays with a row for each time step of `dt` [s].
+
+    The keys are "t" (time [s]), "q" (joint positions [rad]), "norm" (of the joint velocity [1/s])
+    and "deviation" (from the path).
+    """
     t = dt * np.arange(len(motion.norm))
     return {"t": t, "q": motion.q, "norm": motion.norm, "deviation": motion.deviation}
 
@@ -99,7 +112,7 @@ TABLE = ResultTable(
         Column("method", "method", is_name=True),
         Column("peak", "largest norm [1/s]", ".2f"),
         Column("over_percent", "above bound [%]", ".1f"),
-        Column("deviation", "off the path [m]", ".3f"),
+        Column("deviation", "deviation [m]", ".3f"),
         Column("damped_percent", "damped [%]", ".1f"),
         Column("searches", "iterations", ".2f"),
         Column("searches_anew", "without warm start", ".2f"),
@@ -107,30 +120,34 @@ TABLE = ResultTable(
     )
 )
 SEARCH_NOTE = (
-    "Iterations: of the search for the damping factor, mean over the steps that are damped; the "
-    "search starts from the factor of the step before, and ends at 1e-3 of the bound. Without warm "
-    "start: the same searches from nothing. (18) from 0: as it is printed, without bounds on the "
-    f"factor, until {FINE:g} of the bound, which are the iterations of the paper; it prints whole "
-    "numbers, without its tolerance."
+    "Iterations: mean number of iterations of the search for the damping factor, over the steps of "
+    "the path that are damped. The search starts from the factor of the previous step, and ends "
+    "when the norm of the joint velocity is within 1e-3 of the bound. Without warm start: the same "
+    "searches do not know the previous factor. (18) from 0: equation (18) as printed starts from "
+    f"a factor of 0, without limits on the factor, and ends within {FINE:g} of the bound. These "
+    "iterations are compared with the paper, which prints whole numbers and no tolerance."
 )
 RATE_NOTE = (
-    f"The commanded velocity includes the feedback of section 2.1, {FEEDBACK:g}/s of the "
-    "error; the paper prints neither gain nor time step."
+    f"The commanded velocity includes the feedback of section 2.1, with a gain of {FEEDBACK:g}/s; "
+    "the paper prints neither the gain nor the time step."
 )
 
 
 def printed(method: str, searches: float) -> Row:
-    """Return the printed row of a method with an optimal damping factor.
+    """Return the row of the paper for optimal damping: the norm of the joint velocity is Delta.
 
     Args:
-        method: Name of the method.
-        searches: Printed number of iterations of the search for the factor.
+        method: Name of our method that is compared with the paper.
+        searches: Printed number of iterations of the search for the damping factor.
     """
     return {"method": method, "peak": DELTA, "over_percent": 0.0, "searches_printed": searches}
 
 
 def append(report: Reproduction, row: Row) -> None:
-    """Add a row; mark its number of iterations if that differs from the printed number."""
+    """Add a row to the report; mark its iterations if they differ from the printed number.
+
+    Numbers differ if they are more than MAX_ITERATION_DIFFERENCE apart.
+    """
     ours = row["searches_printed"]
     beside = [p["searches_printed"] for p in report.printed if p["method"] == row["method"]]
     differs = ours is not None and any(
@@ -160,13 +177,13 @@ def arm_panel(axes: Axes, points: Array, path: Array, title: str) -> None:
 
 
 def norm_panel(axes: Axes, t: Array, norm: Array, top: float) -> None:
-    """Draw the norm [1/s] of the joint velocity over time t [s], and its bound.
+    """Draw the norm of the joint velocity over time, and the bound Delta.
 
     Args:
         axes: Axes to draw in.
-        t: (s,) times.
-        norm: (s,) norms.
-        top: Norm that the axis shows at least.
+        t: (s,) times [s].
+        norm: (s,) norms [1/s].
+        top: The vertical axis extends at least to this norm [1/s].
     """
     axes.plot(t, norm, color=BLUE, linewidth=1.4)
     axes.axhline(DELTA, color=RED, linewidth=1.0, linestyle="--")
@@ -184,12 +201,13 @@ def norm_panel(axes: Axes, t: Array, norm: Array, top: float) -> None:
 PLANAR_SETTINGS = {
     "links": PLANAR_LINKS,
     "start [deg]": (5, -175, 175),
-    "rectangle": f"{WIDTH} wide, {HEIGHT} high, counter-clockwise from its lower left corner",
+    "rectangle": f"{WIDTH} wide, {HEIGHT} high, counter-clockwise from the lower left corner",
     "speed [1/s]": PLANAR_SPEED,
 }
 PLANAR_NOTE = (
-    "The rectangle of 0.9 x 0.7 is 0.7 wide and 0.9 high here: from the start it would leave the "
-    "reach of the arm the other way round. Its speed is not printed; here 1 unit a second."
+    "Rectangle: the 0.9 x 0.7 rectangle of the paper is 0.7 wide and 0.9 high here; with a width "
+    "of 0.9 it would leave the reach of the arm. The paper does not print the speed; here it is 1 "
+    "unit per second."
 )
 
 
@@ -199,13 +217,13 @@ def run_rectangle(
     progress: Progress,
     columns: Callable[[PathResult], Row] = lambda motion: {},
 ) -> None:
-    """Follow the rectangle with every method, and add a row for each.
+    """Follow the rectangle with every method, and add a row for each method to the report.
 
     Args:
         report: Report of the experiment.
         methods: Methods by name.
         progress: Display of the progress.
-        columns: Returns additional columns of a row.
+        columns: Function that returns additional columns of a row, given the motion of a method.
     """
     robot, path = planar_robot(PLANAR_LINKS), rectangle(report.samples)
     dt = PLANAR_DURATION / report.samples
@@ -221,10 +239,17 @@ def run_rectangle(
 def plot_rectangle(
     report: Reproduction, names: Sequence[str], title: str, height: float, top: float
 ) -> tuple[Figure, list[Axes]]:
-    """Draw the arm and the norm of its joint velocity in a row of panels for each finished method.
+    """Draw a row of two panels for each finished method: the arm, and its joint velocity norm.
+
+    Args:
+        report: Report with the series of the finished methods.
+        names: Names of the methods to draw.
+        title: Title of the figure.
+        height: Height of a row of panels [in].
+        top: Joint velocity norm [1/s] to which the vertical axes extend at least.
 
     Returns:
-        The figure, and the axes in which the arm is drawn.
+        The figure, and the axes of the panels with the arm.
     """
     shown = [name for name in names if name in report.series]
     figure = new_figure(10.0, 0.6 + height * max(1, len(shown)))
@@ -250,14 +275,15 @@ METHODS: dict[str, Method] = {
     "filter, running estimate": running_filter(DELTA),
 }
 FILTER_NOTE = (
-    "Filter: numerical filtering, with the joint velocity for a unit velocity of the tip within "
-    "Delta along its least singular direction; that direction from a decomposition (nf), or from "
-    "the running estimate. Feedback makes velocities above 1, and so norms above Delta."
+    "Filter: numerical filtering. It damps only the direction of the smallest singular value, so "
+    "that a unit velocity of the tip in this direction causes a joint velocity norm of at most "
+    "Delta. The direction is computed by a singular value decomposition ('filter') or by the "
+    "running estimate. With feedback the tip velocity exceeds 1, so the norm can exceed Delta."
 )
 
 
 def run_figures_4_5(report: Reproduction, progress: Progress) -> None:
-    """Follow the rectangle with every method of METHODS; add rows of the running estimate."""
+    """Follow the rectangle with every method of METHODS; add the rows of :func:`estimate_row`."""
     report.printed.append(printed(FINEST, 2.0))
     report.notes += [ERRATA_NOTE, FILTER_NOTE]
     run_rectangle(report, METHODS, progress)
@@ -272,14 +298,14 @@ ESTIMATE_DAMPING = (1e-4, 1e-2)
 
 
 def estimate_row(method: str, q: Array, damping: float) -> Row:
-    """Compare the running estimate of the smallest singular value with the true value.
+    """Return a row that compares an estimate of the smallest singular value with the true value.
 
-    The estimate by Maciejewski & Klein 1988, see :func:`updated_singular_vector`, needs one linear
-    solve per step, and no singular value decomposition.
+    The running estimate by Maciejewski & Klein 1988, see :func:`updated_singular_vector`, needs one
+    linear solve per step, and no singular value decomposition.
 
     Args:
         method: Name of the row.
-        q: (s, 3) joint positions along the path.
+        q: (s, 3) joint positions along the path [rad].
         damping: Damping of the linear solve.
     """
     robot = planar_robot(PLANAR_LINKS)
@@ -300,7 +326,7 @@ def estimate_row(method: str, q: Array, damping: float) -> Row:
 
 
 def plot_figures_4_5(report: Reproduction) -> Figure:
-    """Draw the motions by the pseudoinverse and by optimal damping, one above the other."""
+    """Draw the motion by the pseudoinverse above the motion by optimal damping (18)."""
     names = list(METHODS)[:2]
     norms = [report.series[name]["norm"] for name in names if name in report.series]
     top = max((float(np.max(norm)) for norm in norms), default=DELTA)
@@ -310,18 +336,18 @@ def plot_figures_4_5(report: Reproduction) -> Figure:
 FIGURES_4_5 = Experiment(
     what="figures-4-5",
     source="Deo & Walker 1993, Figures 4 and 5",
-    title="Planar 3R arm around a rectangle, by pseudoinverse and by optimal damping",
+    title="Planar 3R arm follows a rectangle, by the pseudoinverse and by optimal damping",
     tables=(
         TABLE,
         ResultTable(
             (
-                Column("method", "along the path of", is_name=True),
-                Column("least", "least singular value", ".4f"),
+                Column("method", "motion by", is_name=True),
+                Column("least", "minimum along path", ".4f"),
                 Column("estimate", "estimated", ".4f"),
                 Column("median_percent", "median error [%]", ".2g"),
-                Column("worst_percent", "largest [%]", ".2g"),
+                Column("worst_percent", "largest error [%]", ".2g"),
             ),
-            "Running estimate of the least singular value (Maciejewski & Klein), one solve a step",
+            "Running estimate of the smallest singular value (Maciejewski & Klein)",
             series="estimates",
         ),
     ),
@@ -336,15 +362,16 @@ FIGURES_4_5 = Experiment(
 # Figure 6
 
 FIGURE_6_NOTES = [
-    "The start, the bound and the duration are not printed: here (0, 45.5, 0, 0, 45, 0) "
-    "deg, 5, 0.7 s.",
-    "Our PUMA has its shoulder offset on the other side of y = 0: its singular motion, away from "
-    "the shoulder axis, is along -y. A metre and a radian weigh the same, as in the paper.",
+    "The paper does not print start, bound and duration; here they are (0, 45.5, 0, 0, 45, 0) "
+    "deg, 5/s and 0.7 s.",
+    "The shoulder offset of our PUMA is on the other side of y = 0 than in the paper. Therefore "
+    "the singular direction, away from the shoulder axis, is -y. 1 m weighs as much as 1 rad, as "
+    "in the paper.",
 ]
 
 
 def run_figure_6(report: Reproduction, progress: Progress) -> None:
-    """Move the PUMA in its singular direction with every method, and add a row for each."""
+    """Move the PUMA in its singular direction with every method of METHODS; add a row for each."""
     robot = RobotModel.from_name("puma560")
     dt = PUMA_DURATION / report.samples
     path = puma_line(robot.fk(PUMA_START), report.samples)
@@ -363,7 +390,7 @@ def run_figure_6(report: Reproduction, progress: Progress) -> None:
 
 
 def plot_figure_6(report: Reproduction) -> Figure:
-    """Draw joint velocity and deviation over time, for both methods."""
+    """Draw joint velocity and deviation over time, for the pseudoinverse and optimal damping."""
     figure = new_figure(10.0, 4.2)
     left, right = figure.subplots(1, 2)
     for name, color in (("pseudoinverse", ORANGE), ("optimal (18)", BLUE)):
@@ -376,19 +403,19 @@ def plot_figure_6(report: Reproduction) -> Figure:
             show_times(right, t)
     left.axhline(DELTA, color=RED, linewidth=1.0, linestyle="--", label=f"bound {DELTA:g}")
     left.set_yscale("log")
-    labels = "norm of the joint velocity [1/s]", "off the path [mm, mrad]"
+    labels = "norm of the joint velocity [1/s]", "deviation from the path [mm, mrad]"
     for axes, label in zip((left, right), labels, strict=True):
         if axes.lines:
             axes.legend(fontsize=8, frameon=False)
         plain(axes, "time [s]", label)
-    heading(figure, "Figure 6 of Deo & Walker 1993: PUMA")
+    heading(figure, "Figure 6 of Deo & Walker 1993: PUMA in a singular direction")
     return figure
 
 
 FIGURE_6 = Experiment(
     what="figure-6",
     source="Deo & Walker 1993, Figure 6",
-    title="PUMA 560 moving in the singular direction of its shoulder, by pseudoinverse and damped",
+    title="PUMA 560 moves in the singular direction of its shoulder, with and without damping",
     tables=(TABLE,),
     run=run_figure_6,
     plot=plot_figure_6,
@@ -401,7 +428,7 @@ FIGURE_6 = Experiment(
 # Figure 7
 
 OBSTACLE = (1.0, -0.3)
-LAST_SIDE = HEIGHT / (2.0 * (WIDTH + HEIGHT))  # share of the last side in the path
+LAST_SIDE = HEIGHT / (2.0 * (WIDTH + HEIGHT))  # length of the last side, as a share of the path
 _POSTURE = {"objective": "posture", "reference": tuple(np.radians([-30.0, 0.0, 0.0]).tolist())}
 _DISTANCE = {"objective": "obstacle", "obstacle": (*OBSTACLE, 0.0), "influence": 1.2}
 _BOTH = {"mu": 1.0, "Delta": DELTA}
@@ -415,17 +442,20 @@ SUBTASKS: dict[str, tuple[str, dict[str, Any]]] = {
     DISTANCE_FINEST: ("gp+odls", {**_DISTANCE, **_BOTH, "search": 18, "Delta_tolerance": FINE}),
 }
 FIGURE_7_NOTES = [
-    f"Where the obstacle is, and the gain, are not printed: here {OBSTACLE} and mu = 1.",
-    "Two criteria: the distance from the reference configuration (-30, 0, 0) deg that the figure "
-    "prints, and the distance of the links from the obstacle, within 1.2. Elbow: up if the "
-    "two inner joints are above the tip at the end of the last side. The paper's comes down with "
-    "its elbow up. So does ours by the distance from the obstacle; by the reference configuration "
-    "it stays down, on the obstacle. How the paper uses the reference is not known.",
+    "The paper prints neither the position of the obstacle nor the gain; here they are "
+    f"{OBSTACLE} and mu = 1.",
+    "The subtask optimizes one of two criteria. Reference: the distance from the reference "
+    "configuration (-30, 0, 0) deg that the figure prints. Distance: the distance of the links "
+    "from the obstacle, where it is below 1.2. The elbow is up if the two inner joints, on "
+    "average, are above the tip at the end of the last side. In the paper the arm moves down the "
+    "last side with its elbow up. With the criterion 'distance', our arm does too; with "
+    "'reference', its elbow stays down and touches the obstacle. We do not know how the paper uses "
+    "the reference.",
 ]
 
 
 def run_figure_7(report: Reproduction, progress: Progress) -> None:
-    """Follow the rectangle with every criterion of SUBTASKS, and add a row for each."""
+    """Follow the rectangle with every method of SUBTASKS, and add a row for each."""
     report.settings.update({"obstacle": OBSTACLE, "mu": 1.0, "reference [deg]": (-30, 0, 0)})
     report.printed.append({**printed(DISTANCE_FINEST, 3.0), "elbow": "up"})
     report.notes += FIGURE_7_NOTES
@@ -433,7 +463,11 @@ def run_figure_7(report: Reproduction, progress: Progress) -> None:
 
 
 def _clearance(motion: PathResult) -> dict[str, Any]:
-    """Return two columns: distance from the obstacle on the last side, and elbow up or down."""
+    """Return the additional columns of figure 7 for a motion along the rectangle.
+
+    The columns are the smallest distance of the links from the obstacle on the last side, and
+    whether the elbow is "up" or "down" at the end.
+    """
     last = motion.q[-max(1, round(LAST_SIDE * len(motion.q))) :]
     points = planar_joints(PLANAR_LINKS, last)
     near = min(float(_distances(arm, np.array(OBSTACLE)).min()) for arm in points)
@@ -443,7 +477,10 @@ def _clearance(motion: PathResult) -> dict[str, Any]:
 
 
 def _distances(arm: Array, point: Array) -> Array:
-    """Return the distances (k,) of a point (2,) from the k links of an arm (k + 1, 2)."""
+    """Return the distances (k,) of a point (2,) from the k links of a planar arm.
+
+    `arm` (k + 1, 2) has the positions of base, joints and tip.
+    """
     along = np.diff(arm, axis=0)
     share = ((point - arm[:-1]) * along).sum(axis=1) / (along**2).sum(axis=1)
     nearest = arm[:-1] + np.clip(share, 0.0, 1.0)[:, None] * along
@@ -451,7 +488,7 @@ def _distances(arm: Array, point: Array) -> Array:
 
 
 def plot_figure_7(report: Reproduction) -> Figure:
-    """Draw the arm and its joint velocity norm, without a subtask and with each criterion."""
+    """Draw the arm, the obstacle and the joint velocity norm for the methods with search (18)."""
     names = [name for name in SUBTASKS if name.endswith("(18)")]
     title = "Figure 7 of Deo & Walker 1993"
     figure, panels = plot_rectangle(report, names, title, 3.4, 1.2 * DELTA)
@@ -464,12 +501,12 @@ def plot_figure_7(report: Reproduction) -> Figure:
 FIGURE_7 = Experiment(
     what="figure-7",
     source="Deo & Walker 1993, Figure 7",
-    title="Planar 3R arm around a rectangle, past an obstacle, by optimal damping (25) to (29)",
+    title="Planar 3R arm follows a rectangle next to an obstacle, with a subtask, (25) to (29)",
     tables=(
         ResultTable(
             (
                 *TABLE.columns,
-                Column("clearance", "from obstacle [m]", ".3f"),
+                Column("clearance", "clearance [m]", ".3f"),
                 Column("elbow", "elbow", is_text=True),
             )
         ),

@@ -1,11 +1,12 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Beyond resolved rates, Deo & Walker 1993: resolved acceleration, and second-order steps.
+"""Resolved acceleration and second-order steps, Deo & Walker 1993, sections 2.1 and 6.
 
 The paper mentions both methods, and prints no figures. Resolved acceleration (Wampler & Leifer
-1988): the tip of the planar arm moves to the boundary of its workspace and back, by joint
-velocities or by joint accelerations. Second-order steps: the linear model of the arm fails at the
-boundary of its workspace; the conclusions of the paper suggest second-order information there.
+1988): the tip of the planar arm moves to the boundary of the workspace and back, controlled by
+joint velocities ("rates") or by joint accelerations. Second-order steps: the linear model of the
+arm fails at the boundary of the workspace; the conclusions of the paper suggest second-order
+information there.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 
 def acceleration_bias(J: Array, q_dot: Array) -> Array:
-    """Return the acceleration dJ/dt q_dot (6,) that the tip has at zero joint accelerations.
+    """Return the acceleration dJ/dt q_dot (6,) of the tip while all joint accelerations are zero.
 
     Args:
         J: (6, n) Jacobian in the base frame; its columns are ordered from base to tip, and no joint
@@ -45,14 +46,17 @@ def acceleration_bias(J: Array, q_dot: Array) -> Array:
         q_dot: (n,) joint velocities [rad/s or m/s].
     """
     moved = J * q_dot
-    before = np.cumsum(moved[3:], axis=1) - moved[3:]  # rotation by the joints before each joint
+    before = np.cumsum(moved[3:], axis=1) - moved[3:]  # angular velocity due to preceding joints
     position = np.cross(2.0 * before + moved[3:], moved[:3], axis=0)
     rotation = np.cross(before, moved[3:], axis=0)
     return np.concatenate([position.sum(axis=1), rotation.sum(axis=1)])
 
 
 def position_hessian(J: Array) -> Array:
-    """Return the Hessian (3, n, n) of the position of the tip, given its Jacobian J (6, n)."""
+    """Return the Hessian (3, n, n) of the tip position with respect to the joints.
+
+    `J` (6, n) is the Jacobian in the base frame, with columns ordered from base to tip.
+    """
     n = J.shape[1]
     low, high = np.minimum.outer(np.arange(n), np.arange(n)), np.maximum.outer(*[np.arange(n)] * 2)
     return np.asarray(np.cross(J[3:, low], J[:3, high], axis=0))
@@ -61,21 +65,21 @@ def position_hessian(J: Array) -> Array:
 # Resolved acceleration: commanded x_dd = x_dd_d + K_v (x_dot_d - x_dot) + K_p (x_d - x)
 
 DAMPING_FACTOR = 0.01
-K_P, K_V = 100.0, 20.0  # [1/s^2], [1/s] critically damped; poles at -K_RATE
+K_P, K_V = 100.0, 20.0  # [1/s^2], [1/s] critically damped, with both poles at -K_RATE
 K_RATE = 10.0  # [1/s] feedback gain of velocity control
 K_NULL = 5.0  # [1/s] gain k of the null-space motion v = -k q_dot
 NEAR_X = 1.4  # [m] smallest x of the tip
-GOALS = {"1 cm inside": 1.99, "5 cm outside": 2.05}  # [m] largest x of the tip; the arm is 2 m long
+GOALS = {"1 cm inside": 1.99, "5 cm outside": 2.05}  # [m] largest desired x; the arm is 2 m long
 DURATION = 4.0  # [s] time to the goal and back
 DIVERGED_SPEED = 1e3  # [1/s] a motion with a larger joint velocity has diverged
 FIRST = np.radians([-50.0, 60.0, 40.0])
 
 
 class JointControl(NamedTuple):
-    """Control law by joint velocities or joint accelerations."""
+    """Control law for the joints of the planar arm."""
 
-    accelerates: bool
-    lambda_: float
+    accelerates: bool  # whether the law commands joint accelerations; otherwise joint velocities
+    lambda_: float  # damping factor of the inverse J*; 0 is the pseudoinverse
     k_null: float = 0.0  # [1/s] gain k of -(I - J* J) k q_dot, which damps joint velocities
 
 
@@ -91,20 +95,23 @@ JOINT_CONTROLS = {
 
 
 def reference(t: float, far: float) -> tuple[Array, Array, Array]:
-    """Return desired position [m], velocity and acceleration (2,) of the tip at a time t [s].
+    """Return the desired motion of the tip from NEAR_X to `far` and back at a time.
 
     Args:
-        t: Time since the start.
+        t: Time since the start [s].
         far: Largest x of the tip [m].
+
+    Returns:
+        Position (2,) [m], velocity (2,) [m/s] and acceleration (2,) [m/s^2].
     """
     turn = 2.0 * np.pi / DURATION
-    way = np.array([0.5 * (far - NEAR_X), 0.0])
-    position = np.array([NEAR_X, 0.0]) + way * (1.0 - np.cos(turn * t))
-    return position, way * turn * np.sin(turn * t), way * turn**2 * np.cos(turn * t)
+    half = np.array([0.5 * (far - NEAR_X), 0.0])
+    position = np.array([NEAR_X, 0.0]) + half * (1.0 - np.cos(turn * t))
+    return position, half * turn * np.sin(turn * t), half * turn**2 * np.cos(turn * t)
 
 
 def start() -> Array:
-    """Return joint positions (3,) [rad] at which the tip is at (NEAR_X, 0)."""
+    """Solve for joint positions (3,) [rad] of the planar arm with the tip at (NEAR_X, 0)."""
     T = np.eye(4)
     T[0, 3] = NEAR_X
     stepper = Stepper(planar_robot(PLANAR_LINKS), "jp", FIRST, task=PLANAR_TASK)
@@ -115,7 +122,7 @@ MIN_GAIN_DIVISOR = 1e-100  # avoids 0 / 0 for a singular value of 0, whose gain 
 
 
 class AccelerationResult(NamedTuple):
-    """Motion in s steps; a motion that diverges ends early."""
+    """Motion out and back in s time steps; it ends early if the joint velocity diverges."""
 
     t: Array  # (s,) [s]
     velocity: Array  # (s,) norm of the joint velocity [1/s]
@@ -125,23 +132,32 @@ class AccelerationResult(NamedTuple):
 
 
 def inverse(J: Array, lambda_: float) -> Array:
-    """Return the damped inverse J* (n, r) of J (r, n); the pseudoinverse if lambda_ is 0."""
+    """Return the damped inverse J* (n, r) = J^T (J J^T + lambda I)^-1 of J (r, n).
+
+    With a damping factor `lambda_` of 0 the result is the pseudoinverse.
+    """
     U, s, Vt = np.linalg.svd(J, full_matrices=False)
     gains = s / np.maximum(s * s + lambda_, MIN_GAIN_DIVISOR)
     return np.asarray(Vt.T @ (gains[:, None] * U.T))
 
 
-def move(way: JointControl, far: float, steps: int) -> AccelerationResult:
-    """Move the tip along x from NEAR_X to `far` [m] and back by a control law."""
+def move(control: JointControl, far: float, steps: int) -> AccelerationResult:
+    """Simulate the planar arm, whose tip follows :func:`reference`, in `steps` time steps.
+
+    Args:
+        control: Control law of the joints.
+        far: Largest desired x of the tip [m].
+        steps: Number of time steps in DURATION.
+    """
     robot, dt = planar_robot(PLANAR_LINKS), DURATION / steps
     q, q_dot, found = start(), np.zeros(3), []
     for t in dt * np.arange(steps):
         x, x_dot, x_dd = reference(t, far)
         J = robot.jacobian(q)
-        off, P = x - robot.fk(q)[:2, 3], inverse(J[:2], way.lambda_)
-        if way.accelerates:
+        off, P = x - robot.fk(q)[:2, 3], inverse(J[:2], control.lambda_)
+        if control.accelerates:
             asked = x_dd + K_V * (x_dot - J[:2] @ q_dot) + K_P * off
-            rest = (np.eye(3) - P @ J[:2]) @ (way.k_null * q_dot)
+            rest = (np.eye(3) - P @ J[:2]) @ (control.k_null * q_dot)
             q_dd = P @ (asked - acceleration_bias(J, q_dot)[:2]) - rest
             q, q_dot = q + dt * q_dot + 0.5 * dt * dt * q_dd, q_dot + dt * q_dd
         else:
@@ -159,7 +175,17 @@ def move(way: JointControl, far: float, steps: int) -> AccelerationResult:
 
 
 def motion_row(goal: str, name: str, motion: AccelerationResult) -> Row:
-    """Return a row with the maximum velocity, acceleration and error, and the final velocity."""
+    """Return a row with the maximum norms of a motion, and the state at the end.
+
+    The row has the largest joint velocity norm [1/s], joint acceleration norm [1/s^2] and tip error
+    [m], the final joint velocity norm [1/s], and whether the arm diverges, is moving or at rest.
+    A motion that diverges has only the last entry.
+
+    Args:
+        goal: Key of GOALS.
+        name: Key of JOINT_CONTROLS.
+        motion: Motion by this control law.
+    """
     row: Row = {"goal": goal, "way": name, "ends": "diverges" if motion.diverged else "at rest"}
     if motion.diverged:
         return row
@@ -173,14 +199,14 @@ def motion_row(goal: str, name: str, motion: AccelerationResult) -> Row:
     }
 
 
-MIN_MOVING_SPEED = 0.02  # [1/s] joint velocity above which the arm still moves at the end
+MIN_MOVING_SPEED = 0.02  # [1/s] joint velocity norm above which the arm counts as moving at the end
 
 
 # Second-order steps
 
 # [m] distance of each target from the base
 TARGETS = {"in reach": 1.5, "at the boundary": 2.0, "out of reach": 2.2}
-DIRECTION = 0.5  # [rad] direction of the targets
+DIRECTION = 0.5  # [rad] angle between the x axis and the direction from the base to the targets
 NUM_STARTS = 20  # number of random starts
 MAX_NUM_STEPS = 300  # maximum number of iterations
 DISTANCE_TOLERANCE = 1e-9  # [m] distance above the minimum at which a target counts as reached
@@ -197,16 +223,17 @@ STEPS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def newton_step(J: Array, e: Array) -> Array:
-    """Return Newton's step (n,) for |e|^2 / 2, whose Hessian is J^T J - sum_i e_i H_i.
+    """Return Newton's step (n,) [rad] that minimizes |e|^2 / 2, at most MAX_STEP_NORM long.
 
-    H_i is the Hessian of coordinate i of the tip. The linear model omits the sum. At a target in
-    reach e vanishes, and with it the sum; at the closest point to a target out of reach it does
-    not. Eigenvalues of the Hessian are replaced by their absolute values, so that the step
+    The Hessian of |e|^2 / 2 is J^T J - sum_i e_i H_i, where H_i is the Hessian of coordinate i of
+    the tip. The linear model of damped least squares omits the sum. For a target in reach, e and
+    thus the sum vanish at the target; for a target out of reach, the sum remains at the closest
+    point. Eigenvalues of the Hessian are replaced by their absolute values, so that the step
     decreases the error.
 
     Args:
         J: (6, n) Jacobian.
-        e: (3,) position error.
+        e: (3,) position error [m].
     """
     curvature = J[:3].T @ J[:3] - np.einsum("i,ijk->jk", e, position_hessian(J))
     size, V = np.linalg.eigh(curvature)
@@ -216,14 +243,15 @@ def newton_step(J: Array, e: Array) -> Array:
 
 
 def halley_step(J: Array, e: Array) -> Array:
-    """Return the step (n,) that the damped inverse of J + H dq / 2 gives for the error e.
+    """Return the step (n,) [rad] of Halley's method for the error e.
 
-    The step dq is that of the damped inverse of J. The quadratic model e = J dq + dq^T H dq / 2
-    becomes linear if this dq is inserted once. Both inverses have the damping |e|^2 / 2.
+    The quadratic model of the arm is e = (J + H dq / 2) dq, with the Hessian H of the tip position.
+    A first step dq is computed with the damped inverse of J, and inserted into the parentheses; the
+    damped inverse of this matrix gives the result. Both inverses have the damping |e|^2 / 2.
 
     Args:
         J: (6, n) Jacobian.
-        e: (3,) position error.
+        e: (3,) position error [m].
     """
     damping = 0.5 * float(e @ e)
     rows = slice(0, 2)  # the arm is planar
@@ -233,7 +261,15 @@ def halley_step(J: Array, e: Array) -> Array:
 
 
 def approach(name: str, target: Array, starts: Array) -> Array:
-    """Return the distance (MAX_NUM_STEPS + 1, k) to a target (3,) after each step, for k starts."""
+    """Make MAX_NUM_STEPS steps toward a target; return the distances (MAX_NUM_STEPS + 1, k) [m].
+
+    Row i has the distances to the target after i steps, for k starts.
+
+    Args:
+        name: Kind of step: key of STEPS, NEWTON or HALLEY.
+        target: (3,) target position [m].
+        starts: (k, 3) start configurations [rad].
+    """
     robot = planar_robot(PLANAR_LINKS)
     T = np.eye(4)
     T[:3, 3] = target
@@ -254,15 +290,16 @@ def approach(name: str, target: Array, starts: Array) -> Array:
 
 
 def steps_row(where: str, name: str, seed: int) -> tuple[Row, Array]:
-    """Return a row with numbers of iterations, and the distance at each step of the first run.
+    """Make steps toward a target from NUM_STARTS random starts; return a table row and a curve.
 
     Args:
         where: Key of TARGETS.
-        name: Name of the kind of step.
+        name: Kind of step: key of STEPS, NEWTON or HALLEY.
         seed: Seed of the random starts.
 
     Returns:
-        The row, and the distance (MAX_NUM_STEPS + 1,) above the minimum distance [m].
+        The row with numbers of iterations, and the distances (MAX_NUM_STEPS + 1,) of the first run
+        from the target, minus the minimum possible distance [m].
     """
     away = TARGETS[where]
     target = away * np.array([np.cos(DIRECTION), np.sin(DIRECTION), 0.0])
@@ -283,33 +320,36 @@ def steps_row(where: str, name: str, seed: int) -> tuple[Row, Array]:
 
 
 NOTES = [
-    f"Resolved acceleration: the tip of the planar arm goes from {NEAR_X:g} m out along x and "
-    "back. Joint accelerations J* (x_dd - dJ/dt q_dot) follow x_dd = x_dd_d + K_v (x_d_d - x_d) "
-    "+ K_p (x_d - x); with v = -k q_dot as in (23), velocities are damped in the null space and "
-    "where J is damped. Damped: lambda = 0.01.",
-    "Outside, undamped accelerations diverge. Without v, joints of the redundant arm keep moving "
-    "when the tip is at rest, since nothing takes up their self-motion: damped accelerations do "
-    "not damp velocities.",
-    f"Second-order steps: from {NUM_STARTS} random starts, at most {MAX_NUM_STEPS} iterations; "
-    "reached: within "
-    f"{DISTANCE_TOLERANCE:g} m of the least distance for good. Iterations: where all "
-    "starts reach it.",
-    "Of |e|^2: Newton's step on the squared error, of at most 0.5 rad, with the curvature J^T J - "
-    "sum e_i H_i. J + H dq / 2: the linear step put into the quadratic model. Out of reach only "
-    "the first converges quickly, since the error, and with it the term that the linear model "
-    "leaves out, does not vanish: light damping sways, heavy damping creeps. At the boundary, a "
-    "double root, steps without constant damping all converge by a constant factor.",
+    f"Resolved acceleration: the desired position of the tip moves from x = {NEAR_X:g} m outward "
+    "along x and back. The joint accelerations are J* (x_dd - dJ/dt q_dot) with x_dd = x_dd_d + "
+    "K_v (x_dot_d - x_dot) + K_p (x_d - x). Laws with v add the null-space acceleration "
+    "v = -k q_dot of (23), which damps joint velocities in the null space and where J is damped. "
+    "Damped laws use lambda = 0.01.",
+    "If the desired motion goes outside the workspace, undamped accelerations diverge. Without v, "
+    "the joints of the redundant arm keep moving when the tip is at rest, because nothing damps "
+    "their self-motion: damped accelerations do not damp velocities.",
+    f"Second-order steps: each kind of step is run from {NUM_STARTS} random starts with at most "
+    f"{MAX_NUM_STEPS} iterations. A target is reached when the distance stays within "
+    f"{DISTANCE_TOLERANCE:g} m of the minimum possible distance. Iterations are listed only if all "
+    "starts reach the target.",
+    "'Second order, of |e|^2' is Newton's step on the squared error, at most 0.5 rad long, with "
+    "the Hessian J^T J - sum e_i H_i. 'Second order, J + H dq / 2' inserts the linear step into "
+    "the quadratic model of the arm. Out of reach, only Newton's step converges quickly, because "
+    "the error does not vanish there, and neither does the term that the linear model omits: with "
+    "little damping the steps oscillate, with much damping they are very slow. At the boundary, "
+    "where the solution is a double root, all steps without constant damping decrease the "
+    "distance by a constant factor per step.",
 ]
 
 
 def run(report: Reproduction, progress: Progress) -> None:
-    """Move to both goals with every control law, then make all kinds of steps to every target."""
+    """Run every control law with both goals, then every kind of step with every target."""
     report.settings.update(
         {
             "links": PLANAR_LINKS,
-            "there and back [s]": DURATION,
+            "duration [s]": DURATION,
             "K_p, K_v": (K_P, K_V),
-            "K of rates": K_RATE,
+            "K_p of rates": K_RATE,
             "k of v": K_NULL,
             "lambda": DAMPING_FACTOR,
             "targets [m]": TARGETS,
@@ -322,13 +362,13 @@ def run(report: Reproduction, progress: Progress) -> None:
         motion = move(JOINT_CONTROLS[name], GOALS[goal], report.samples)
         report.rows.append(motion_row(goal, name, motion))
         report.series[f"{goal}, {name}"] = motion._asdict()
-    steps, ways = report.series.setdefault("steps", []), report.series.setdefault("approach", {})
+    steps, curves = report.series.setdefault("steps", []), report.series.setdefault("approach", {})
     for where, name in progress.track(
         [(where, name) for where in TARGETS for name in (*STEPS, HALLEY, NEWTON)], "steps"
     ):
         row, distance = steps_row(where, name, report.seed)
         steps.append(row)
-        ways[f"{where}, {name}"] = distance
+        curves[f"{where}, {name}"] = distance
 
 
 # Picture
@@ -352,7 +392,10 @@ NUM_SHOWN_ITERATIONS = 100  # iterations that are drawn
 
 
 def plot(report: Reproduction) -> Figure:
-    """Draw the joint velocities of the motions to both goals, and the distance over iterations."""
+    """Draw the joint velocity norms for both goals, and the distances for the target out of reach.
+
+    Motions that diverge are not drawn.
+    """
     figure = new_figure(13.0, 4.6)
     *moves, steps = figure.subplots(1, 3)
     for axes, goal in zip(moves, GOALS, strict=True):
@@ -360,18 +403,18 @@ def plot(report: Reproduction) -> Figure:
             motion = report.series.get(f"{goal}, {name}")
             if motion and not motion["diverged"]:
                 axes.plot(motion["t"], motion["velocity"], color=color, label=name)
-        axes.set_title(f"tip to {goal} of the boundary", fontsize=10, loc="left")
+        axes.set_title(f"tip moves to {goal} the boundary", fontsize=10, loc="left")
         _legend(axes, "time [s]", "norm of the joint velocity [1/s]")
     moves[1].set_yscale("log")
     moves[1].set_ylim(1e-2, DIVERGED_SPEED)
     for name, color in LINES.items():
-        way = report.series.get("approach", {}).get(f"out of reach, {name}")
-        if way is not None:
-            values = np.maximum(np.asarray(way)[:NUM_SHOWN_ITERATIONS], 1e-16)
+        curve = report.series.get("approach", {}).get(f"out of reach, {name}")
+        if curve is not None:
+            values = np.maximum(np.asarray(curve)[:NUM_SHOWN_ITERATIONS], 1e-16)
             steps.semilogy(values, color=color, label=name)
     steps.set_ylim(1e-15, 1e2)
     steps.set_title("target out of reach", fontsize=10, loc="left")
-    _legend(steps, "iteration", "beyond the least distance [m]")
+    _legend(steps, "iteration", "distance minus minimum distance [m]")
     if steps.lines:
         steps.legend(fontsize=7, frameon=False, loc="lower right")
     heading(figure, "Resolved acceleration and second-order steps")
@@ -387,36 +430,36 @@ def _legend(axes: Axes, x: str, y: str) -> None:
 ACCELERATIONS = Experiment(
     what="accelerations",
     source="Deo & Walker 1993, sections 2.1 and 6",
-    title="Resolved acceleration beside resolved rates, and second-order steps at the boundary",
+    title="Resolved acceleration compared with resolved rates, and second-order steps",
     tables=(
         ResultTable(
             (
-                Column("goal", "tip goes to", is_name=True),
-                Column("way", "joints by", is_name=True),
+                Column("goal", "goal of the tip", is_name=True),
+                Column("way", "control", is_name=True),
                 Column("velocity", "velocity [1/s]", ".2f"),
                 Column("acceleration", "acceleration [1/s^2]", ".3g"),
-                Column("off", "tip off [m]", ".4f"),
-                Column("last", "velocity at the end [1/s]", ".3f"),
-                Column("ends", "ends", is_text=True),
+                Column("off", "tip error [m]", ".4f"),
+                Column("last", "final velocity [1/s]", ".3f"),
+                Column("ends", "at the end", is_text=True),
             ),
-            "Resolved rates and resolved acceleration to the boundary and back, largest norms",
+            "Motion to the workspace boundary and back: largest norms",
         ),
         ResultTable(
             (
                 Column("target", "target", is_name=True),
-                Column("step", "steps", is_name=True),
+                Column("step", "kind of step", is_name=True),
                 Column("reached", "reached [%]", ".0f"),
                 Column("iterations", "iterations, median", ".1f"),
-                Column("most", "most"),
-                Column("farthest", "farthest at last [mm]", ".2g"),
+                Column("most", "largest"),
+                Column("farthest", "largest final distance [mm]", ".2g"),
             ),
-            "Steps of first and of second order",
+            "Steps of first and second order: iterations to reach the target",
             series="steps",
         ),
     ),
     run=run,
     plot=plot,
     samples=1000,
-    samples_are="steps there and back",
+    samples_are="time steps out and back",
     least_samples=200,
 )

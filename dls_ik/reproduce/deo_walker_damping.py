@@ -3,9 +3,10 @@
 """Figures 1 to 3 of Deo & Walker 1993, and the errata of its equations.
 
 Figure 1: a stretched arm that needs damping in one direction of motion and not in the other. Figure
-2: the norm of the damped joint velocity over the damping factor, and the searches for the factor.
-Figure 3: the norm with a subtask, where the shift T of (28) removes the pole at a factor of 0. The
-paper prints curves and claims, but no numbers.
+2: the norm of the damped joint velocity as a function of the damping factor, and two iterative
+searches, (17) and (18), for the factor at which the norm equals the bound Delta. Figure 3: the norm
+with a subtask; the shift T of (28) removes the pole at a factor of 0. The paper prints curves and
+claims, but no numbers. Numbers in parentheses are equations of the paper.
 """
 
 from __future__ import annotations
@@ -37,14 +38,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DELTA = 5.0  # bound on the norm of the joint velocity [1/s]
-# Tolerance of a search, relative to the bound, that gives the printed numbers of iterations
+# Tolerance of a search, relative to DELTA, with which the printed numbers of iterations result
 FINE = 1e-10
 PLANAR_LINKS = (1.0, 0.5, 0.5)
 PLANAR_TASK = Task("xy", "")
 PLANAR_START = np.radians([5.0, -175.0, 175.0])
 ERRATA_NOTE = (
-    "Errata of the paper: in appendix A the norm of the deviation lacks gamma_i; s / (s^2 + "
-    "lambda) is largest at s = sqrt(lambda); (26) has + grad h for - grad h; (27) lacks a square."
+    "Errata of the paper: in appendix A, the norm of the deviation lacks gamma_i, and s / (s^2 + "
+    "lambda) is largest at s = sqrt(lambda), not at lambda; (26) should have - grad h instead of "
+    "+ grad h; (27) lacks a square."
 )
 
 # Figure 1
@@ -54,7 +56,7 @@ DIRECTIONS = {"X": np.array([1.0, 0.0]), "Y": np.array([0.0, 1.0])}  # X is near
 
 
 def stretched() -> Array:
-    """Return joint positions (3,) [rad] of the slightly bent arm whose singular direction is X."""
+    """Return joint positions (3,) [rad] of a nearly stretched arm whose singular direction is X."""
     u = np.linalg.svd(planar_robot(PLANAR_LINKS).jacobian(BEND)[:2])[0][:, -1]
     return np.asarray(BEND - [np.arctan2(u[1], u[0]) % np.pi, 0.0, 0.0])
 
@@ -76,7 +78,13 @@ MIN_DAMPED_SHARE = 1e-7  # relative loss of tip velocity above which a motion co
 
 
 def joint_velocity(law: str, q: Array, x_dot: Array) -> Array:
-    """Return the joint velocity (3,) [1/s] that a law gives for a tip velocity `x_dot` (2,)."""
+    """Return the joint velocity (3,) [1/s] of the planar arm for a tip velocity.
+
+    Args:
+        law: Key of LAWS, a damping law.
+        q: (3,) joint positions [rad].
+        x_dot: (2,) tip velocity [1/s]; lengths have no unit.
+    """
     chosen = LAWS[law]
     robot = planar_robot(PLANAR_LINKS)
     if callable(chosen):
@@ -87,7 +95,12 @@ def joint_velocity(law: str, q: Array, x_dot: Array) -> Array:
 
 
 def directions_row(law: str) -> Row:
-    """Return a row with the norm of the joint velocity and the loss of tip velocity, in X and Y."""
+    """Return a row with the effect of a law, a key of LAWS, on unit velocities along X and Y.
+
+    For each direction the row has the norm of the joint velocity [1/s], the loss of tip velocity
+    [percent], whether the motion is damped, and whether the text says so. The arm is nearly
+    stretched.
+    """
     q = stretched()
     J = planar_robot(PLANAR_LINKS).jacobian(q)[:2]
     row: Row = {"law": law}
@@ -105,7 +118,11 @@ def directions_row(law: str) -> Row:
 
 
 def claimed(law: str) -> Row:
-    """Return whether the text says that a law damps motions along X and along Y."""
+    """Return two columns with what the text of the paper says about a law, a key of LAWS.
+
+    The columns are YES or NO: whether the law damps motions along X, and along Y. There are no
+    columns for the pseudoinverse.
+    """
     if law == "pseudoinverse":
         return {}
     return {"damped_X": YES, "damped_Y": YES if law in ALWAYS else NO}
@@ -115,35 +132,46 @@ def claimed(law: str) -> Row:
 
 
 class Norm(NamedTuple):
-    """Norm of the joint velocity, phi(a) = sqrt(sum_i c_i^2 / (d_i + a)^2), at damping factor a.
+    """Norm of the joint velocity as a function of the damping factor a.
 
-    With singular values s and a shift T, d = s^2 gives (15), and d = s^2 + T gives (29).
+    The norm is phi(a) = sqrt(sum_i c_i^2 / (d_i + a)^2). With d_i = s_i^2, squared singular values,
+    it is (15); with d_i = s_i^2 + T and the shift T it is (29).
     """
 
     c: Array  # (k,) s_i gamma_i without a subtask, s_i gamma_i + beta_i with a subtask
     d: Array  # (k,) s_i^2 or s_i^2 + T
 
     def __call__(self, a: Array) -> Array:
-        """Return phi for damping factors a of any shape."""
+        """Return phi at damping factors `a` of any shape, as an array of this shape."""
         parts = self.c / (self.d + np.asarray(a)[..., None])
         return np.asarray(np.linalg.norm(parts, axis=-1))
 
     def slope(self, a: float) -> float:
-        """Return the derivative of phi at a, (16)."""
+        """Return the derivative of phi with respect to the damping factor, (16), at `a`."""
         parts = self.c / (self.d + a)
         return float(-np.sum(parts**2 / (self.d + a)) / np.linalg.norm(parts))
 
 
 def plain_norm(J: Array, x_dot: Array) -> Norm:
-    """Return the norm (15) of the damped joint velocity for a tip velocity `x_dot` (r,)."""
+    """Return the norm (15) of the damped joint velocity, a function of the damping factor.
+
+    Args:
+        J: (r, n) Jacobian.
+        x_dot: (r,) tip velocity.
+    """
     U, s, _ = np.linalg.svd(J, full_matrices=False)
     return Norm(s * (U.T @ x_dot), s * s)
 
 
 def total_norm(J: Array, x_dot: Array, v: Array, shift: float) -> Norm:
-    """Return the norm (29) of the joint velocity with a subtask v (n,) in the null space.
+    """Return the norm (29) of the joint velocity with a subtask, a function of alpha.
 
-    A shift of 0 gives (27), without the erratum of the printed equation.
+    Args:
+        J: (r, n) Jacobian.
+        x_dot: (r,) tip velocity.
+        v: (n,) joint velocity of the subtask, which acts in the null space.
+        shift: Shift T of the damping factor, lambda = alpha + T. With a shift of 0 the norm is
+            (27), without the erratum of the printed equation.
     """
     U, s, Vt = np.linalg.svd(J)
     c = Vt @ v
@@ -158,13 +186,16 @@ SEARCH_EQUATIONS = {"17": 17, "18": 18}
 
 
 def iterates(norm: Norm, search: int, start: float = 0.0, tolerance: float = FINE) -> list[float]:
-    """Return the damping factors at all iterations of the search (17) or (18), as printed.
+    """Search for the damping factor at which a norm equals DELTA; return the factors tried.
+
+    The result has the first factor, and the factor after each iteration of equation (17) or (18) as
+    printed.
 
     Args:
-        norm: Norm that the search makes equal to DELTA.
+        norm: Norm of the joint velocity as a function of the damping factor.
         search: Number of the equation, 17 or 18.
         start: First damping factor.
-        tolerance: Tolerance of the norm, relative to DELTA.
+        tolerance: The search ends when the norm differs from DELTA by at most this share of DELTA.
     """
     found = [start]
     for _ in range(MAX_SEARCH_ITERATIONS):
@@ -176,13 +207,15 @@ def iterates(norm: Norm, search: int, start: float = 0.0, tolerance: float = FIN
     return found
 
 
-STEEP_SINGULAR_VALUES = tuple(10.0**-k for k in range(1, 7))  # values of the smaller of two
+# Values of s in the Jacobian diag(1, s)
+STEEP_SINGULAR_VALUES = tuple(10.0**-k for k in range(1, 7))
 
 
 def steep_row(least: float) -> Row:
-    """Return a row with the iterations of both searches for a smallest singular value `least`.
+    """Return a row with the iterations of both searches for the Jacobian diag(1, `least`).
 
-    A small singular value makes phi steep at a = 0.
+    A small singular value makes the norm a steep function of the damping factor at 0. The row also
+    has the damping factor that the searches find.
     """
     norm = plain_norm(np.diag([1.0, least]), np.array([0.6, 0.8]))
     counts = {
@@ -199,10 +232,12 @@ VELOCITY = DIRECTIONS["X"]  # along the first side of the rectangle
 
 
 def errata_rows() -> list[Row]:
-    """Return a row for each erratum: the equation as printed, corrected, and an independent value.
+    """Return a row for each erratum of the paper, with three values computed for an example.
 
-    The arm is at the start of the rectangle, lambda is 0.01, and the subtask v = -grad h moves the
-    arm toward the reference configuration.
+    The values are the result of the equation as printed, the result of the corrected equation, and
+    an independently computed result. In the example the planar arm is at the start of the
+    rectangle, lambda is 0.01, and the subtask v = -grad h moves the arm toward the reference
+    configuration.
     """
     J = planar_robot(PLANAR_LINKS).jacobian(PLANAR_START)[:2]
     lambda_, v, x_dot = 0.01, SUBTASK, VELOCITY
@@ -221,12 +256,12 @@ def errata_rows() -> list[Row]:
     peak = float(grid[np.argmax(grid / (grid * grid + lambda_))])
     norm, printed_norm = float(np.linalg.norm(total)), by_27**2
     return [
-        _erratum("(26): + grad h for - grad h", float(np.linalg.norm(other)), norm,
+        _erratum("(26): + grad h instead of - grad h", float(np.linalg.norm(other)), norm,
                  float(np.linalg.norm(least))),
-        _erratum("(27): norm for its square", printed_norm, by_27, norm),
-        _erratum("appendix: deviation without gamma_i", float(np.linalg.norm(share)),
+        _erratum("(27): the square of the norm is missing", printed_norm, by_27, norm),
+        _erratum("appendix A: deviation without gamma_i", float(np.linalg.norm(share)),
                  float(np.linalg.norm(share * gamma)), lost),
-        _erratum("appendix: s / (s^2 + lambda) largest at s = lambda", lambda_,
+        _erratum("appendix A: s / (s^2 + lambda) is largest at s = lambda", lambda_,
                  lambda_**0.5, peak),
     ]  # fmt: skip
 
@@ -241,27 +276,32 @@ def _erratum(where: str, printed: float, corrected: float, checked: float) -> Ro
 
 
 NOTES = [
-    "Figure 1: the planar arm of Figures 4 and 5 with its outer joints at 1 degree, turned so that "
-    "X is its singular direction; the tip moves with 1/s along X or Y. Damped: some of the "
-    "velocity is lost. The text remarks that laws of the Jacobian alone damp along Y too, where "
-    "nothing needs it; numerical filtering and the optimal factor do not.",
-    "Constants: lambda 0.1; w_t 0.2, lambda_0 0.05; R 0.5; condition number 100; bounds of 5.",
-    "Figure 2: at the start of the rectangle. Both iterations as printed, from 0 and without "
-    "bounds, until the norm is within 1e-10 of Delta. (18) takes the printed 2 (planar arm), and "
-    "(17) three times as many; within bounds, which close in on the root from both sides, (17) "
-    "takes fewer (figures-4-5).",
-    "Steep: J = diag(1, s), velocity (0.6, 0.8). The text says that (18) is better where a "
-    "singular value is close to zero: (17) takes more iterations the smaller it is.",
-    "Figure 3: the same place with v toward the reference configuration (-30, 0, 0) deg; "
-    f"(27) has a pole at 0, (29) is finite there by the shift T = {SHIFT:g}.",
+    "Figure 1: the planar arm of Figures 4 and 5 with its two outer joints at 1 degree, turned so "
+    "that X is its singular direction. The tip moves with 1/s along X or along Y. A motion counts "
+    "as damped if some of the tip velocity is lost. The text remarks that laws that depend only on "
+    "the Jacobian also damp motions along Y, which need no damping; numerical filtering and the "
+    "optimal damping factor do not.",
+    "Constants: constant lambda 0.1; manipulability w_t 0.2 and lambda_0 0.05; tracking R 0.5; "
+    "condition number 100; velocity bounds 5.",
+    "Figure 2: the arm is at the start of the rectangle. Both searches, (17) and (18), are run as "
+    "printed: they start from a factor of 0, without limits on the factor, and end when the norm "
+    "is within 1e-10 of Delta. (18) takes 2 iterations, as printed for the planar arm, and (17) "
+    "three times as many. With limits that enclose the root from both sides, (17) takes fewer (see "
+    "figures-4-5).",
+    "Small singular value: J = diag(1, s), velocity (0.6, 0.8). The text says that (18) is better "
+    "if a singular value is close to zero. Indeed (17) takes more iterations the smaller s is.",
+    "Figure 3: the same configuration, with a subtask v toward the reference configuration "
+    "(-30, 0, 0) deg. The norm (27) has a pole at 0; with the shift "
+    f"T = {SHIFT:g} the norm (29) is finite there.",
     ERRATA_NOTE,
-    "Checked: by the least-squares problem (21), by the norm of the vector itself, by the "
-    "deviation itself, by the largest of 80001 values.",
+    "The column 'checked' has independent values, from the first row to the last: from the "
+    "least-squares problem (21); the norm of the joint velocity vector; the norm of the deviation "
+    "vector; the largest of 80001 values.",
 ]
 
 
 def run(report: Reproduction, progress: Progress) -> None:
-    """Evaluate all laws on the stretched arm, both searches, and the errata."""
+    """Add the tables of all damping laws, of the searches and of the errata, and the curves."""
     report.settings.update(
         {
             "links": PLANAR_LINKS,
@@ -297,14 +337,19 @@ def run(report: Reproduction, progress: Progress) -> None:
 
 
 def search_rows(name: str, norm: Norm) -> list[Row]:
-    """Return a row for each iteration: damping factor and norm of both searches."""
-    ways = {key: iterates(norm, search) for key, search in SEARCH_EQUATIONS.items()}
+    """Return a row for each iteration, with damping factor and norm of the searches (17) and (18).
+
+    Args:
+        name: Name of the figure, the first column of the rows.
+        norm: Norm of the joint velocity as a function of the damping factor.
+    """
+    factors = {key: iterates(norm, search) for key, search in SEARCH_EQUATIONS.items()}
     rows = []
-    for k in range(max(map(len, ways.values()))):
+    for k in range(max(map(len, factors.values()))):
         row: Row = {"figure": name, "iteration": k}
-        for key, way in ways.items():
-            if k < len(way):
-                row |= {f"factor_{key}": way[k], f"norm_{key}": float(norm(np.array(way[k])))}
+        for key, a in factors.items():
+            if k < len(a):
+                row |= {f"factor_{key}": a[k], f"norm_{key}": float(norm(np.array(a[k])))}
         rows.append(row)
     return rows
 
@@ -313,7 +358,7 @@ def search_rows(name: str, norm: Norm) -> list[Row]:
 
 
 def plot(report: Reproduction) -> Figure:
-    """Draw the stretched arm, and the norms over the damping factor with their searches."""
+    """Draw the stretched arm of figure 1, and the norms of figures 2 and 3 over the factor."""
     figure = new_figure(12.0, 4.2)
     arm, damped, shifted = figure.subplots(1, 3)
     points = planar_joints(PLANAR_LINKS, stretched())
@@ -340,7 +385,7 @@ def plot(report: Reproduction) -> Figure:
         for axes in (damped, shifted):
             axes.legend(fontsize=8, frameon=False)
     damped.set_title("2: search for the damping factor", fontsize=10, loc="left")
-    shifted.set_title("3: shift off the pole at 0", fontsize=10, loc="left")
+    shifted.set_title("3: the shift T removes the pole at 0", fontsize=10, loc="left")
     plain(damped, "damping factor", "norm of the joint velocity [1/s]")
     plain(shifted, "damping factor, alpha")
     heading(figure, "Figures 1 to 3 of Deo & Walker 1993")
@@ -354,21 +399,21 @@ def _draw_norm(axes: Axes, x: Array, y: Array, color: str, label: str) -> None:
 
 
 def _draw_search(axes: Axes, report: Reproduction, name: str) -> None:
-    """Mark the damping factor and the norm at each iteration of both searches."""
+    """Draw a marker at the factor and the norm of each iteration of both searches of a figure."""
     rows = [row for row in report.series["searches"] if row["figure"] == name]
     for key, color, marker in (("17", ORANGE, "o"), ("18", GREY, "s")):
-        way = [row for row in rows if f"factor_{key}" in row]
-        x = [row[f"factor_{key}"] for row in way]
-        y = [row[f"norm_{key}"] for row in way]
+        found = [row for row in rows if f"factor_{key}" in row]
+        x = [row[f"factor_{key}"] for row in found]
+        y = [row[f"norm_{key}"] for row in found]
         label = f"({key}), {len(x) - 1} iterations"
         axes.plot(x, y, marker, color=color, markersize=5, label=label)
 
 
-_LAW = Column("law", "damping factor", is_name=True)
+_LAW = Column("law", "damping law", is_name=True)
 FIGURES_1_3 = Experiment(
     what="figures-1-3",
     source="Deo & Walker 1993, Figures 1 to 3",
-    title="A stretched planar arm: directions that need damping, searches for the factor, errata",
+    title="Directions that need damping, searches for the damping factor, and errata",
     tables=(
         ResultTable(
             (
@@ -384,7 +429,7 @@ FIGURES_1_3 = Experiment(
                     )
                 ),
             ),
-            "Figure 1: velocities of 1 along X, nearly singular, and along Y",
+            "Figure 1: unit velocities along X, the nearly singular direction, and along Y",
         ),
         ResultTable(
             (
@@ -399,7 +444,7 @@ FIGURES_1_3 = Experiment(
                     )
                 ),
             ),
-            "Figures 2 and 3: iterations as printed, from 0",
+            "Figures 2 and 3: iterations of the searches (17) and (18), starting from 0",
             series="searches",
         ),
         ResultTable(
@@ -408,7 +453,7 @@ FIGURES_1_3 = Experiment(
                 Column("factor", "factor", ".3g"),
                 *(Column(f"iterations_{key}", f"({key}): iterations") for key in SEARCH_EQUATIONS),
             ),
-            "Steep at the origin: iterations for a small singular value",
+            "Iterations of both searches for a small singular value",
             series="steep",
         ),
         ResultTable(

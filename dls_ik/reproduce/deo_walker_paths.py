@@ -34,24 +34,24 @@ SUBTASK_OPTIONS = ("mu", "objective", "reference", "obstacle", "influence")
 
 
 class PathPoint(NamedTuple):
-    """Desired pose and velocity of the tip."""
+    """Desired pose and velocity of the tip at one step of a path."""
 
     T: Array  # (4, 4) T_base_tip
-    x_dot: Array  # (r,) [m/s, rad/s]
+    x_dot: Array  # (r,) velocity of the task rows [m/s, rad/s]
 
 
 class PathResult(NamedTuple):
-    """Motion along a path of s steps."""
+    """Motion along a path of s steps, and iterations of the search for the damping factor."""
 
-    q: Array  # (s, n) [rad]
+    q: Array  # (s, n) joint positions before each step [rad]
     norm: Array  # (s,) norm of the joint velocity [1/s]
     deviation: Array  # (s,) norm of the task error
     searches: Array  # (s,) iterations from the factor of the last step; 0: no damping needed
-    anew: Array  # (s,) iterations of the search for the factor without a warm start
-    as_printed: Array  # (s,) iterations of (18) as printed: starts at 0, no bounds, tolerance 1e-10
+    anew: Array  # (s,) iterations without the factor of the last step
+    as_printed: Array  # (s,) iterations of (18) as printed: starts at 0, no limits, tolerance 1e-10
 
 
-Method = tuple[str, dict[str, Any]] | Step  # a name with its options, or a step function
+Method = tuple[str, dict[str, Any]] | Step  # (method name, options), or a step function
 
 
 def follow(
@@ -62,12 +62,12 @@ def follow(
     path: Sequence[PathPoint],
     dt: float,
 ) -> PathResult:
-    """Follow a path with a method, in steps of `dt` [s].
+    """Follow a path by resolved rates with feedback, one time step per path point.
 
     Args:
         robot: Robot.
         task: Task of the tip, with r rows.
-        method: Name and options of a method, or a step function.
+        method: Name and options of a method, or a step function that returns joint velocities.
         start: (n,) initial joint positions [rad].
         path: Desired pose and velocity at each step.
         dt: Time step [s].
@@ -101,9 +101,15 @@ def follow(
 
 
 def _subtask(robot: RobotModel, task: Task, q: Array, options: dict[str, Any]) -> Array:
-    """Return the null-space motion v (n,) of a subtask.
+    """Return the joint motion v (n,) of a subtask, before its projection into the null space.
 
-    With a Jacobian and an error of zero, the step of the method GP is v.
+    With a Jacobian and an error of zero, the step of the method GP (gradient projection) is v.
+
+    Args:
+        robot: Robot.
+        task: Task of the tip.
+        q: (n,) joint positions [rad].
+        options: Options of the method; those of SUBTASK_OPTIONS define the subtask.
     """
     given = {key: options[key] for key in SUBTASK_OPTIONS if key in options}
     stepper = Stepper(robot, "gp", q, task=task, rotation_weight=1.0, **given)
@@ -115,30 +121,36 @@ def _subtask(robot: RobotModel, task: Task, q: Array, options: dict[str, Any]) -
 WIDTH, HEIGHT = 0.7, 0.9
 PLANAR_SPEED = 1.0  # [1/s] speed along the rectangle
 PLANAR_DURATION = 2.0 * (WIDTH + HEIGHT) / PLANAR_SPEED
-# The distance of the wrist from the singular plane is 9 mm.
+# In this configuration the distance of the wrist from the singular plane is 9 mm.
 PUMA_START = np.radians([0.0, 45.5, 0.0, 0.0, 45.0, 0.0])
-PUMA_SPEED, PUMA_DURATION = 0.5, 0.7  # [m/s], [s]
+PUMA_SPEED, PUMA_DURATION = 0.5, 0.7  # [m/s], [s] of the straight path
 
 
 def rectangle(steps: int) -> list[PathPoint]:
-    """Return the rectangle as a path that starts at the lower left corner, counter-clockwise."""
+    """Return a path of `steps` points, counter-clockwise around the rectangle.
+
+    The path starts at the lower left corner, which is the position of the tip in PLANAR_START.
+    """
     corner = planar_joints(PLANAR_LINKS, PLANAR_START)[-1]
     sides = np.array([[WIDTH, 0.0], [0.0, HEIGHT], [-WIDTH, 0.0], [0.0, -HEIGHT]])
     corners = corner + np.concatenate([np.zeros((1, 2)), np.cumsum(sides, axis=0)])
     lengths = np.array([WIDTH, HEIGHT, WIDTH, HEIGHT])
     ends = np.cumsum(lengths)
     path = []
-    for way in np.arange(steps) * (ends[-1] / steps):
-        side = min(int(np.searchsorted(ends, way, side="right")), 3)
+    for distance in np.arange(steps) * (ends[-1] / steps):
+        side = min(int(np.searchsorted(ends, distance, side="right")), 3)
         direction = sides[side] / lengths[side]
         T = np.eye(4)
-        T[:2, 3] = corners[side] + direction * (way - ends[side] + lengths[side])
+        T[:2, 3] = corners[side] + direction * (distance - ends[side] + lengths[side])
         path.append(PathPoint(T, PLANAR_SPEED * direction))
     return path
 
 
 def puma_line(start: Array, steps: int) -> list[PathPoint]:
-    """Return a straight path along -y with constant rotation, from `start` (n,) [rad]."""
+    """Return a straight path of `steps` points along -y with constant rotation.
+
+    The path starts at the tip pose `start` (4, 4), and has the speed PUMA_SPEED.
+    """
     path = []
     for t in np.arange(steps) * (PUMA_DURATION / steps):
         T = start.copy()

@@ -3,10 +3,11 @@
 """Weighted damped least squares of Deo & Walker 1993: full weights (2), and task augmentation (19).
 
 Full weight matrices give priority to a direction, bound the velocities of links instead of joints,
-or make the result independent of units. Task augmentation adds a second task, which causes
-additional (artificial) singularities; the weight w of the second task and the damping depend on the
-distance from singularities (Egeland et al. 1991). The paper prints no figures of either method; the
-tables test the claims of its text.
+or make the result independent of units. Task augmentation adds a second task, here the angle of the
+last link, to the task of the tip. The second task causes additional (artificial) singularities;
+therefore the weight w of the second task and the damping lambda can depend on the distance from
+singularities (Egeland et al. 1991). The paper prints no figures of either method; the tables test
+the claims of its text.
 """
 
 from __future__ import annotations
@@ -69,7 +70,11 @@ WEIGHTS = {
 
 
 def rectangle_row(name: str, steps: int) -> Row:
-    """Follow the rectangle with a pair of weight matrices of WEIGHTS, and return its row."""
+    """Follow the rectangle with the weight matrices WEIGHTS[name], and return the table row.
+
+    The row has the largest velocity norms of joints and links [1/s], and the largest errors of the
+    tip along and across the diagonal (1, 1) [m]. The path has `steps` points.
+    """
     path = rectangle(steps)
     step = weighted_damped(*WEIGHTS[name])
     dt = PLANAR_DURATION / steps
@@ -86,7 +91,7 @@ def rectangle_row(name: str, steps: int) -> Row:
 
 
 def tip_deviation(q: Array, path: list[PathPoint]) -> Array:
-    """Return the position error of the tip (s, 2), desired minus actual, at q (s, 3)."""
+    """Return the position errors of the tip (s, 2) [m], desired minus actual, at q (s, 3) [rad]."""
     desired = np.array([point.T[:2, 3] for point in path])
     return desired - planar_joints(PLANAR_LINKS, q)[:, -1]
 
@@ -95,14 +100,16 @@ def tip_deviation(q: Array, path: list[PathPoint]) -> Array:
 
 MASS, TOOL_INERTIA = 2.0, 0.01  # [kg], [kg m^2] mass and inertia of the tool
 JOINT_INERTIA = np.diag([1.0, 1.0, 0.5, 0.1, 0.1, 0.1])  # [kg m^2]
-MILLIMETRES = 1e3  # number of millimetres per metre
+MILLIMETRES = 1e3  # number of millimetres in a metre
 
 
 def units_row(name: str) -> Row:
-    """Return a row with the joint velocity of the PUMA for lengths in metres and in millimetres.
+    """Return a row with the norm of the joint velocity for lengths in metres and in millimetres.
+
+    The PUMA moves with the velocity of Figure 6, with the damped least-squares step (2).
 
     Args:
-        name: Name of the weights, PLAIN or ENERGY.
+        name: Name of the weights: PLAIN (identity matrices) or ENERGY (units of energy).
     """
     robot = RobotModel.from_name("puma560")
     J, x_dot = robot.jacobian(PUMA_START), np.array([0.0, -PUMA_SPEED, 0.0, 0.0, 0.0, 0.0])
@@ -110,7 +117,7 @@ def units_row(name: str) -> Row:
     for units in (1.0, MILLIMETRES):
         U = np.diag([units] * 3 + [1.0] * 3)
         W1, W2 = np.eye(6), DAMPING_FACTOR * np.eye(6)
-        if name == ENERGY:  # masses and inertias, in the unit of length
+        if name == ENERGY:  # mass and inertia of the tool, expressed in the unit of length
             W1 = np.diag([MASS / units**2] * 3 + [TOOL_INERTIA] * 3)
             W2 = DAMPING_FACTOR * JOINT_INERTIA
         state = StepState(PUMA_START, robot.lower, robot.upper, 0, np.zeros(MEMORY))
@@ -132,16 +139,21 @@ PLAIN, ENERGY = "I", "energy"
 # Task augmentation, (19): the tip in the plane, and the direction of the last link
 
 ANGLE = np.pi / 2.0  # [rad] desired angle of the last link
-# With the tip at FAR_POINT, the last link cannot be at ANGLE
+# The last link cannot be at ANGLE while the tip is at FAR_POINT.
 NEAR_POINT, FAR_POINT = np.array([1.1, 0.5]), np.array([1.75, 0.5])
 DURATION = 4.0  # [s] time to FAR_POINT and back
 AUGMENTED = Task("xy", "z")
-# Minimum weight of the angle, and the smallest singular value below which the weight decreases
+# W_MIN: minimum weight of the angle. EPSILON: the weight is 1 if the smallest singular value of the
+# augmented Jacobian is larger than EPSILON, and decreases below.
 W_MIN, EPSILON = 0.03, 0.3
 
 
 def _by_distance(w_min: float, lambda_max: float) -> tuple[str, dict[str, Any]]:
-    """Return the method in which w and lambda depend on the smallest singular value."""
+    """Return the name and options of the method in which w and lambda depend on the Jacobian.
+
+    Where the smallest singular value is below EPSILON, the weight w of the angle decreases from 1
+    to `w_min`, and the damping lambda increases from 0 to `lambda_max`.
+    """
     options = {"w_min": w_min, "lambda_max": lambda_max, "epsilon": EPSILON}
     return "jd", {"policy": "accuracy", "direction": (0.0, 0.0, 1.0), **options}
 
@@ -158,7 +170,10 @@ WAYS: dict[str, tuple[Task, Method]] = {
 
 
 def there_and_back(steps: int) -> list[PathPoint]:
-    """Return the path from NEAR_POINT to FAR_POINT and back, with the last link at ANGLE."""
+    """Return a path of `steps` points from NEAR_POINT to FAR_POINT and back.
+
+    The desired angle of the last link is ANGLE everywhere.
+    """
     t = np.arange(steps) * (2.0 * np.pi / steps)
     share, speed = 0.5 - 0.5 * np.cos(t), np.sin(t) * np.pi / DURATION
     path = []
@@ -180,7 +195,16 @@ def first_configuration() -> Array:
 
 
 def augmented_row(name: str, motion: PathResult, path: list[PathPoint]) -> Row:
-    """Return a row with the maximum errors of tip and angle, and the final error of the angle."""
+    """Return the row of a method that follows the augmented task.
+
+    The row has the maximum errors of tip [m] and angle [deg], the final error of the angle [deg],
+    and whether the tip stays on its path and the angle is restored at the end.
+
+    Args:
+        name: Name of the method.
+        motion: Motion along the path.
+        path: Desired path.
+    """
     off = np.linalg.norm(tip_deviation(motion.q, path), axis=1)
     turned = np.degrees(np.abs(motion.q.sum(axis=1) - ANGLE))
     return {
@@ -196,33 +220,36 @@ def augmented_row(name: str, motion: PathResult, path: list[PathPoint]) -> Row:
 
 # [m] maximum error of a tip that stays on its path; [deg] maximum final error of a restored angle
 MAX_KEPT_DEVIATION, MAX_RESTORED_ANGLE = 1e-2, 0.1
-CLAIMS: dict[str, tuple[str | None, str | None]] = {  # claimed: tip on path, angle restored
+# Claims of the paper: whether the tip stays on its path, and whether the angle is restored
+CLAIMS: dict[str, tuple[str | None, str | None]] = {
     CONSTANT: (YES, None),
     BY_DISTANCE: (YES, YES),
 }
 
 
 NOTES = [
-    "Full weights: (J^T W1 J + W2)^-1 J^T W1 x_dot, along the rectangle of Figures 4 and 5. W1 "
-    "weighs the diagonal (1, 1) a hundred times: the tip leaves its path across it instead. W2 "
-    "weighs the absolute velocities of the links, not those of the joints.",
-    "Units: the velocity of Figure 6. Weights of energy are mass and inertia of a tool for W1, and "
-    "inertia of joints for W2: lengths in millimetres change nothing, as section 2.1 says. With I "
-    "they do.",
-    "Augmentation: the tip moves out to where the last link cannot keep its angle of 90 deg, and "
-    "back: the Jacobian of both tasks is singular there, that of the tip is not. Tip kept: within "
-    f"{1e3 * MAX_KEPT_DEVIATION:g} mm throughout; angle back: within "
-    f"{MAX_RESTORED_ANGLE:g} deg at the end.",
-    f"By distance: where the least singular value s < {EPSILON:g}, lambda = (1 - (s / epsilon)^2) "
-    "lambda_max and (w - 1)^2 = (1 - (s / epsilon)^2) (w_min - 1)^2, else 0 and 1 "
-    "(Chiaverini, Egeland & Kanestrom 1991). The text claims that w << 1 with lambda < w keeps the "
-    "main task, and that varying both avoids unnecessary weighting and damping.",
-    f"The commanded velocity includes the feedback of section 2.1, {FEEDBACK:g}/s of the error.",
+    "Full weights: q_dot = (J^T W1 J + W2)^-1 J^T W1 x_dot, along the rectangle of Figures 4 and "
+    "5. W1 gives the diagonal direction (1, 1) the weight 100: the tip deviates across the "
+    "diagonal instead of along it. W2 weights the absolute velocities of the links instead of the "
+    "joint velocities.",
+    "Units: the velocity is that of Figure 6. Weights with units of energy are mass and inertia of "
+    "a tool in W1, and inertias of the joints in W2. With them, lengths in millimetres instead of "
+    "metres do not change the result, as section 2.1 says; with identity matrices (I) they do.",
+    "Augmentation: the tip moves out to a point where the last link cannot keep its angle of 90 "
+    "deg, and back. There the Jacobian of both tasks is singular, but the Jacobian of the tip "
+    f"alone is not. On path: the error of the tip is at most {1e3 * MAX_KEPT_DEVIATION:g} mm at "
+    f"any time; restored: the error of the angle is at most {MAX_RESTORED_ANGLE:g} deg at the end.",
+    "By distance: where the smallest singular value s is below epsilon = "
+    f"{EPSILON:g}, lambda = (1 - (s / epsilon)^2) lambda_max and (w - 1)^2 = (1 - (s / epsilon)^2) "
+    "(w_min - 1)^2; elsewhere lambda = 0 and w = 1 (Chiaverini, Egeland & Kanestrom 1991). The "
+    "text claims that w << 1 with lambda < w preserves the main task, and that varying both values "
+    "avoids unnecessary weighting and damping.",
+    f"The commanded velocity includes the feedback of section 2.1, with a gain of {FEEDBACK:g}/s.",
 ]
 
 
 def run(report: Reproduction, progress: Progress) -> None:
-    """Follow the rectangle with all weights, change units, and follow the augmented task."""
+    """Follow the augmented task with WAYS, change units, and follow the rectangle with WEIGHTS."""
     given = {"lambda": DAMPING_FACTOR, "W1": PRIORITY, "W2": DAMPING_FACTOR * ABSOLUTE.T @ ABSOLUTE}
     path = there_and_back(report.samples)
     report.settings.update(
@@ -272,7 +299,7 @@ NUM_DRAWN_ARMS = 12  # number of drawn poses of the arm, out and back
 
 
 def plot(report: Reproduction) -> Figure:
-    """Draw the arm whose w and lambda vary, and the errors of both tasks in each variant."""
+    """Draw the arm with w and lambda by distance, and the errors of both tasks over time."""
     figure = new_figure(12.0, 4.4)
     arm, off, turned = figure.subplots(1, 3)
     if BY_DISTANCE in report.series:
@@ -288,9 +315,9 @@ def plot(report: Reproduction) -> Figure:
             line: dict[str, Any] = {"color": color, "linestyle": dash, "label": name}
             off.plot(data["t"], 1e3 * np.asarray(data["off"]), **line)
             turned.plot(data["t"], data["turned"], **line)
-    arm.set_title(f"{BY_DISTANCE}, way out", fontsize=10, loc="left")
-    plain(off, "time [s]", "tip off its path [mm]")
-    plain(turned, "time [s]", "last link off its angle [deg]")
+    arm.set_title(f"{BY_DISTANCE}, moving out", fontsize=10, loc="left")
+    plain(off, "time [s]", "error of the tip [mm]")
+    plain(turned, "time [s]", "error of the angle of the last link [deg]")
     handles, labels = off.get_legend_handles_labels()
     if handles:
         figure.legend(handles, labels, loc="outside lower right", ncols=3, frameon=False)
@@ -301,31 +328,31 @@ def plot(report: Reproduction) -> Figure:
 WEIGHTED = Experiment(
     what="weights",
     source="Deo & Walker 1993, (2) and (19)",
-    title="Weighted damped least squares: full weights, and a second task by task augmentation",
+    title="Weighted damped least squares: full weight matrices, and task augmentation",
     tables=(
         ResultTable(
             (
                 Column("way", "augmented task", is_name=True),
                 Column("peak", "largest norm [1/s]", ".2f"),
-                Column("off", "tip off [m]", ".4f"),
-                Column("keeps", "tip kept", is_text=True),
+                Column("off", "tip error [m]", ".4f"),
+                Column("keeps", "on path", is_text=True),
                 Column("keeps_says", "text says", is_text=True),
-                Column("turned", "angle off [deg]", ".1f"),
+                Column("turned", "angle error [deg]", ".1f"),
                 Column("turned_last", "at the end", ".3f"),
-                Column("restores", "angle back", is_text=True),
+                Column("restores", "restored", is_text=True),
                 Column("restores_says", "text says", is_text=True),
             ),
-            "Task augmentation (19): tip first, angle of the last link second",
+            "Task augmentation (19): the first task is the tip, the second the last link's angle",
         ),
         ResultTable(
             (
                 Column("weights", "weights", is_name=True),
                 Column("peak", "largest norm [1/s]", ".2f"),
                 Column("peak_links", "of links [1/s]", ".2f"),
-                Column("off_diagonal", "off along (1, 1) [m]", ".4f"),
-                Column("off_across", "off across [m]", ".4f"),
+                Column("off_diagonal", "error along (1, 1) [m]", ".4f"),
+                Column("off_across", "across [m]", ".4f"),
             ),
-            "Full weights (2) along the rectangle",
+            "Full weight matrices (2) along the rectangle",
             series="full weights",
         ),
         ResultTable(
@@ -335,7 +362,7 @@ WEIGHTED = Experiment(
                 Column("millimetres", "in mm", ".4f"),
                 Column("change_percent", "change [%]", ".2g"),
             ),
-            "Weights with units of energy: joint velocity of the PUMA",
+            "Units of length: norm of the joint velocity of the PUMA",
             series="units",
         ),
     ),

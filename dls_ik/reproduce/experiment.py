@@ -1,11 +1,12 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Published experiments: execution, registry, and tables next to the printed figures.
+"""Experiments that repeat published tables and figures, and compare our values with the paper's.
 
 Each paper has one or more modules with its experiments; ``EXPERIMENTS`` lists all experiments. The
 function ``run`` of an experiment fills the report in place: first settings and printed figures,
-then each row as soon as it is finished, so that an interrupted run keeps its finished rows. A call
-of a kernel takes less than a second, because Python handles Ctrl-C only between such calls.
+then each row as soon as it is finished, so that the report of an interrupted run has the finished
+rows. Each call of a compiled kernel takes less than a second, because Python handles Ctrl-C only
+between such calls.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ Row = dict[str, Any]
 class Reproduction:
     """Report of an experiment: our figures, and the figures that the paper prints.
 
-    The experiment fills the report while it runs, so an interrupted run keeps the finished rows.
+    A row is a dictionary of figures and names, by column key. The experiment fills the report while
+    it runs, so that the report of an interrupted run has the finished rows.
     """
 
     what: str
@@ -42,10 +44,10 @@ class Reproduction:
     rows: list[Row] = field(default_factory=list)  # measured rows
     printed: list[Row] = field(default_factory=list)  # rows of the paper, with the same keys
     notes: list[str] = field(default_factory=list)  # differences and their causes
-    series: dict[str, Any] = field(default_factory=dict)  # data of the picture
+    series: dict[str, Any] = field(default_factory=dict)  # data of pictures, rows of further tables
     complete: bool = False
     only: tuple[str, ...] = ()  # names of the rows to run; empty: all
-    reading: str = ""  # name of the reading to run; empty: all
+    reading: str = ""  # name of the reading (interpretation of the paper) to run; empty: all
 
 
 # Statistics
@@ -57,7 +59,10 @@ MAX_SCORE = 99.0  # |z| of figures that differ although their standard deviation
 def percent_score(
     first: float, count: int, second: float, second_count: int, rounding: float = 0.0
 ) -> float:
-    """Return the z-score of a difference of two shares, with its binomial standard deviation.
+    """Return the z-score of the difference of two shares, first minus second.
+
+    The z-score is the difference divided by its standard deviation, which is that of binomial
+    samples.
 
     Args:
         first: First share [percent].
@@ -75,10 +80,11 @@ def percent_score(
 def mean_score(
     first: float, count: int, second: float, second_count: int, deviation: float, rounding: float
 ) -> float:
-    """Return the z-score of the difference of two means.
+    """Return the z-score of the difference of two means, first minus second.
 
-    The standard deviation of a small sample is uncertain. So the difference is first a Student's t
-    with the degrees of freedom of the first sample, which Wallace's approximation converts to z.
+    Because the standard deviation of a small sample is uncertain, the difference is divided by its
+    standard deviation to give Student's t, with the degrees of freedom of the first sample.
+    Wallace's approximation then converts t to z.
 
     Args:
         first: First mean.
@@ -97,6 +103,9 @@ def mean_score(
 def _score(difference: float, variance: float, rounding: float) -> float:
     """Return a difference divided by its standard deviation.
 
+    If the standard deviation is 0, return 0 for equal figures, and MAX_SCORE with the sign of the
+    difference otherwise.
+
     Args:
         difference: Measured minus printed figure.
         variance: Variance of the difference without rounding.
@@ -112,20 +121,20 @@ def _score(difference: float, variance: float, rounding: float) -> float:
 
 EMPTY = "-"
 MARK = "*"  # follows a value that differs from the printed one by more than chance
-PRINTED = "printed"  # heading of the columns with the figures of the paper
+PRINTED = "printed"  # heading of columns with the figures of the paper
 
 
 class Column(NamedTuple):
-    """Column of a table: the values that the rows have for one key."""
+    """Column of a table, and format of the values that the rows have for its key."""
 
     key: str
     heading: str  # includes the unit in brackets
-    form: str = ""  # format specification
-    is_name: bool = False  # identifies the row in both the measured and the printed rows
-    is_text: bool = False  # contains words instead of numbers
-    is_spare: bool = False  # omitted on a narrow terminal
-    is_plain: bool = False  # is shown without the printed values
-    is_compared: bool = True  # is compared with the printed values
+    form: str = ""  # format specification of numbers
+    is_name: bool = False  # whether its values identify a row, to find the printed row of our row
+    is_text: bool = False  # whether it contains words instead of numbers
+    is_spare: bool = False  # whether it is omitted on a narrow terminal
+    is_plain: bool = False  # whether it is shown without the printed values
+    is_compared: bool = True  # whether its figures count in the verdict of a report
 
     @property
     def is_left(self) -> bool:
@@ -134,7 +143,7 @@ class Column(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """Cell of a table: the measured value and the printed value as text."""
+    """Cell of a table: our value and the printed value, both as text."""
 
     measured: str
     printed: str  # empty if the paper prints no value
@@ -142,7 +151,7 @@ class Cell(NamedTuple):
 
 
 class WideTable(NamedTuple):
-    """Table as text in which printed values have columns of their own."""
+    """Table of text; our values and the printed values are in separate columns."""
 
     headings: list[str]
     is_left: list[bool]
@@ -155,12 +164,12 @@ class ResultTable:
 
     columns: tuple[Column, ...]
     title: str = ""
-    where: Mapping[str, Any] = field(default_factory=dict)  # selects rows with these keys, values
+    where: Mapping[str, Any] = field(default_factory=dict)  # rows with these values are selected
     is_verdict: bool = True  # whether the figures of this table count in the verdict of a report
     series: str = ""  # key of report.series with the rows; empty: report.rows
 
     def lines(self, report: Reproduction) -> list[list[Cell]]:
-        """Return the cells of each row: measured rows first, then rows that are only printed."""
+        """Return the cells of each row: our rows first, then printed rows that we do not have."""
         rows = report.series.get(self.series, []) if self.series else report.rows
         measured = [row for row in rows if self._has(row)]
         printed = {self._name(row): row for row in report.printed if self._may_have(row)}
@@ -173,7 +182,7 @@ class ResultTable:
         return [[_cell(c, *pair) for c in self.columns] for pair in pairs]
 
     def wide(self, report: Reproduction) -> WideTable:
-        """Return the table with an additional column for each column that has printed values."""
+        """Return the table as text; a column that has printed values is followed by these."""
         lines = self.lines(report)
         doubled = [any(line[i].printed for line in lines) for i in range(len(self.columns))]
         wide = WideTable([], [], [[] for _ in lines])
@@ -189,7 +198,7 @@ class ResultTable:
         return all(row.get(key) == value for key, value in self.where.items())
 
     def _may_have(self, row: Row) -> bool:
-        """Return whether a printed row fits `where`; keys that the row lacks are ignored."""
+        """Return whether a printed row is selected by `where`; keys that it lacks are ignored."""
         return all(row.get(key, value) == value for key, value in self.where.items())
 
     def _name(self, row: Row) -> tuple[Any, ...]:
@@ -197,7 +206,10 @@ class ResultTable:
 
 
 def marked(row: Row, differs: Sequence[str]) -> Row:
-    """Return a row in which the given keys are marked as different from the printed figures."""
+    """Return a copy of a row in which some figures are marked as different from the printed ones.
+
+    `differs` has the column keys of these figures; if it is empty, `row` itself is returned.
+    """
     return {**row, "differs": list(differs)} if differs else row
 
 
@@ -208,10 +220,10 @@ def not_run(report: Reproduction, row: Row, name: str, error: Exception) -> None
         report: Report to change.
         row: Names that identify the row.
         name: Name of the plug-in.
-        error: Reason.
+        error: Error that the plug-in raised.
     """
     report.rows.append({**row, "missing": str(error)})
-    note = f"{name}: not run, {error}"
+    note = f"{name}: not run, because: {error}"
     if note not in report.notes:
         report.notes.append(note)
 
@@ -234,16 +246,20 @@ def _text(column: Column, value: Any) -> str:
 
 
 class ReproductionError(DlsIkError):
-    """An unknown experiment, or options with which an experiment cannot run."""
+    """Exception for an unknown experiment, and for options with which an experiment cannot run."""
 
 
 class Progress(Protocol):
-    """Display of the progress of a run, such as a bar."""
+    """Interface of a display of the progress of a run, such as a progress bar."""
 
     def track(self, items: Sequence[Item], title: str) -> Iterator[Item]:
         """Yield the items, and show how many are finished.
 
-        The caller has finished an item when it requests the next one.
+        An item counts as finished when the caller requests the next one.
+
+        Args:
+            items: Items that the caller processes one after another.
+            title: Text next to the display, such as the name of a method.
         """
 
 
@@ -262,33 +278,41 @@ class Experiment:
 
     what: str  # name on the command line
     source: str  # author and year, table or figure
-    title: str  # subject, in a line
+    title: str  # one line about the subject
     tables: tuple[ResultTable, ...]
     run: Callable[[Reproduction, Progress], None]  # appends each row when it is finished
-    plot: Callable[[Reproduction], Figure]  # draws the data so far, also of an incomplete run
+    plot: Callable[[Reproduction], Figure]  # draws a report, which may be incomplete
     samples: int  # default number of samples
-    samples_are: str  # what a sample is, such as "pairs of start and goal"
-    least_samples: int = 1
-    needs_all: bool = False  # figures are compared only if the run has the default samples
-    is_sampled: bool = False  # a mark means a difference larger than the sampling errors
-    row_names: tuple[str, ...] = ()  # rows that can be run alone
-    readings: tuple[str, ...] = ()
+    samples_are: str  # name of the samples in plural, such as "pairs of start and goal"
+    least_samples: int = 1  # minimum number of samples
+    needs_all: bool = False  # whether figures are compared only with the default number of samples
+    is_sampled: bool = False  # whether a mark means a difference larger than the sampling errors
+    row_names: tuple[str, ...] = ()  # names of rows that can be run alone
+    readings: tuple[str, ...] = ()  # names of the readings (interpretations of the paper)
 
     @property
     def mark_means(self) -> str:
-        """Words that explain the mark ``*`` after a figure."""
-        return "differs by more than chance" if self.is_sampled else "differs from the printed one"
+        """Words that explain the mark ``*`` after a figure in a table of this experiment."""
+        if self.is_sampled:
+            return "differs from the printed figure by more than chance"
+        return "differs from the printed figure"
 
     def about(self, report: Reproduction) -> str:
-        """Return one line about the samples of a report: number, kind, seed, interruption."""
+        """Return one line about a report: number and kind of samples, seed, any interruption."""
         text = f"{report.samples} {self.samples_are}, seed {report.seed}"
-        return text if report.complete else f"{text}; interrupted: only what was finished"
+        return text if report.complete else f"{text}; interrupted: only finished rows are listed"
 
 
 def reproduce(experiment: Experiment, samples: int | None = None, seed: int = 0) -> Reproduction:
-    """Run an experiment and return its report.
+    """Run an experiment, and return its report.
 
-    To keep the finished rows of an interrupted run, use ``begin`` and ``complete`` instead.
+    An exception, such as Ctrl-C, loses the finished rows; to keep them, use :func:`begin` and
+    :func:`complete` instead.
+
+    Args:
+        experiment: Experiment to run.
+        samples: Number of samples; None for the default of the experiment.
+        seed: Seed of the random numbers.
     """
     report = begin(experiment, samples, seed)
     complete(experiment, report, NoProgress())
@@ -302,25 +326,27 @@ def begin(
     only: Sequence[str] = (),
     reading: str = "",
 ) -> Reproduction:
-    """Return an empty report, which ``complete`` fills.
+    """Check the options of a run, and return an empty report, which :func:`complete` fills.
 
-    After Ctrl-C in ``complete``, the report has the finished rows.
+    If Ctrl-C interrupts :func:`complete`, the report has the rows finished so far.
 
     Args:
         experiment: Experiment to run.
-        samples: Number of samples; None for the default.
+        samples: Number of samples; None for the default of the experiment.
         seed: Seed of the random numbers.
         only: Names of the rows to run; empty for all.
-        reading: Reading of the paper to run, such as ``as published``; empty for all.
+        reading: Reading (interpretation of the paper) to run, such as ``as published``; empty for
+            all.
 
     Raises:
-        ReproductionError: If the experiment needs more samples, or has no such rows or reading.
+        ReproductionError: If the experiment needs more samples than `samples`, or has no rows of
+            the given names or no reading of the given name.
     """
     count = experiment.samples if samples is None else samples
     if count < experiment.least_samples:
         raise ReproductionError(
             f"{experiment.what} needs {experiment.least_samples} or more samples "
-            f"({experiment.samples_are}), not {count}"
+            f"({experiment.samples_are}); got {count}"
         )
     rows = (*experiment.row_names, *plugin_names()) if experiment.row_names else ()
     _check_known(experiment, "row", only, rows)
@@ -331,23 +357,30 @@ def begin(
 def _check_known(each: Experiment, kind: str, given: Sequence[str], known: Sequence[str]) -> None:
     unknown = [name for name in given if name not in known]
     if unknown and not known:
-        raise ReproductionError(f"{each.what} has no {kind}s to choose from")
+        raise ReproductionError(f"{each.what} has no {kind}s to choose from; omit the option")
     if unknown:
         raise ReproductionError(
-            f"{each.what} has no {kind} {listing(map(repr, unknown))}; its {kind}s are "
+            f"{each.what} has no {kind} {listing(map(repr, unknown))}; valid {kind}s are "
             f"{', '.join(known)}{did_you_mean(unknown[0], known, '; {}')}"
         )
 
 
 def complete(experiment: Experiment, report: Reproduction, progress: Progress) -> None:
-    """Run an experiment, and fill its report; see ``begin``."""
+    """Run an experiment, and fill the report.
+
+    Args:
+        experiment: Experiment to run.
+        report: Report that :func:`begin` returned.
+        progress: Display of the progress.
+    """
     experiment.run(report, progress)
     report.complete = True
 
 
 ALL = "all"
 
-# Module and name of each experiment, in the order of the report. Modules are imported on demand.
+# Module and variable name of each experiment, in the order of the report. The modules are imported
+# when an experiment is requested.
 EXPERIMENTS = {
     "table-v": ("colome_torras_table_v", "TABLE_V"),
     "figure-1": ("colome_torras_figures", "FIGURE_1"),
@@ -369,14 +402,14 @@ EXPERIMENTS = {
 
 
 def experiment(what: str) -> Experiment:
-    """Return the experiment with a name of EXPERIMENTS.
+    """Return the experiment of a name; `what` is a key of EXPERIMENTS.
 
     Raises:
         ReproductionError: If the name is unknown; the message lists the known names.
     """
     if what not in EXPERIMENTS:
         known = ", ".join(EXPERIMENTS)
-        raise ReproductionError(f"unknown experiment {what!r}; known are {known}")
+        raise ReproductionError(f"unknown experiment {what!r}; valid names are {known}")
     module, name = EXPERIMENTS[what]
     found: Experiment = getattr(import_module(f"dls_ik.reproduce.{module}"), name)
     return found

@@ -62,12 +62,15 @@ TOOL_DOWN = np.diag([1.0, -1.0, -1.0])
 
 
 def arm() -> RobotModel:
-    """Return the arm with five independent joints."""
+    """Build the model of the arm with five independent joints; lengths are in [cm]."""
     return RobotModel.from_dh(ROWS, name="dasl")
 
 
 def coupled_arm() -> RobotModel:
-    """Return the arm with four variables; two joints that mimic th2 and -th3 replace joint 4."""
+    """Build the model of the arm with four variables, th1, th2, th3 and th5; lengths in [cm].
+
+    Joint 4 is replaced by two joints, one mimics th2 and the other -th3, so th4 = th2 - th3.
+    """
     tree = tree_from_dh(ROWS, name="dasl")
     joints: list[Joint] = []
     for joint in tree.joints:
@@ -82,7 +85,10 @@ def coupled_arm() -> RobotModel:
 
 
 def with_wrist(q: Array) -> Array:
-    """Return all five joint positions [rad], given th1, th2, th3, th5 (4,) [rad]."""
+    """Return all joint positions (5,) [rad], given those of the coupled arm.
+
+    `q` (4,) has th1, th2, th3 and th5 [rad]; the missing th4 is th2 - th3.
+    """
     return np.array([q[0], q[1], q[2], q[1] - q[2], q[3]])
 
 
@@ -100,7 +106,7 @@ def angles(goal_positions: Array) -> Array:
 
 JOINTS = tuple(f"joint{i}" for i in range(1, 6))
 WAYS = ("set after each step", "coupled in the model", "pointing task")
-AS_WRITTEN = "his code as written"
+AS_WRITTEN = "Matos's code as written"
 LAMBDA = 1.0  # [cm/rad]
 TOLERANCE = 1e-3  # [cm]
 MOST_STEPS = 1000
@@ -110,31 +116,38 @@ Solve = Callable[[Array, Array], tuple[Array, int]]  # maps T, seed to q (5,), i
 
 SETTINGS = {
     "arm": "d1 9, a2 20, a3 18, d5 12 cm; alpha 90, 180, 0, -90, 0 deg",
-    "path": "from (20, -12, 12) over (26, 8, 10) down to (26, 8, 3) cm, each from the one before",
-    "method": f"dls, lambda = {LAMBDA:g} cm/rad, until {TOLERANCE:g} cm",
-    "ticks": "0.088 deg of joints 1 to 3, 0.29 deg of 4 and 5, rounded to whole ones",
+    "path": "from (20, -12, 12) via (26, 8, 10) down to (26, 8, 3) cm; each waypoint is solved "
+    "from the solution of the previous one",
+    "method": f"dls, lambda = {LAMBDA:g} cm/rad, until the error is below {TOLERANCE:g} cm",
+    "ticks": "0.088 deg (joints 1 to 3), 0.29 deg (joints 4 and 5), rounded to integers",
 }
 NOTES = [
-    "The table of Denavit-Hartenberg rows did not survive: the lengths are ours. The text names no "
-    "unit; its lambda = 1 goes with lengths in cm, and so does its threshold of 1 cm.",
-    "Minus signs are lost in the text: 'th4 = th2 th3' may have been -th2 - th3. The sign "
-    "that keeps the tool vertical depends on the direction of the elbow's axis; here it is "
-    "th2 - th3.",
-    "His code converts each step from degrees, though it is in radians already: steps are 57 times "
-    "shorter, in the same direction. It also constrains the rotation of the tool in each step to "
-    "zero, by three rows with an error of zero; the text leaves the orientation out. It stops "
-    "after a step from where each axis was within 1 cm. The text sends the joint angles of its "
-    "'100 iterations' one after the other, for a gradual movement: a move has that many because of "
-    "the conversion, and two to five without it. The rows of rotation change little.",
-    "The paper prints one figure, the ticks for 50 degrees. Ticks are rounded here, not cut off.",
-    "Set after each step, the wrist undoes part of the step: it takes more of them than with "
-    "the coupling in the model, which is in the Jacobian. Both need no row for the direction of "
-    "the tool.",
+    "The text that we have lacks Matos's table of Denavit-Hartenberg rows, so the link lengths are "
+    "our assumption. The text names no unit; its lambda = 1 and its threshold of 1 cm fit lengths "
+    "in cm.",
+    "The text that we have lacks minus signs: 'th4 = th2 th3' may have been th4 = -th2 - th3. "
+    "Which signs keep the tool vertical depends on the direction of the elbow axis; here it is "
+    "th4 = th2 - th3.",
+    "Matos's code differs from his text. It converts each step from degrees to radians, although "
+    "the step is already in radians; so steps are 57 times shorter, in the same direction. It has "
+    "three additional rows that constrain the rotation of the tool in each step to zero, while the "
+    "text ignores the orientation. It stops after the first step that starts with an error below 1 "
+    "cm along each axis. The text sends the joint angles of its '100 iterations' one after the "
+    "other to the servos, for a gradual movement: a move has about 100 iterations because of the "
+    "conversion, and two to five without it. The rotation rows change little.",
+    "The paper prints only one figure, the ticks for 50 degrees. Here ticks are rounded, not "
+    "truncated.",
+    "'Set after each step' takes more steps than 'coupled in the model': setting the wrist angle "
+    "after a step undoes a part of this step, while the coupled model has the coupling in the "
+    "Jacobian. Neither needs a task row for the direction of the tool.",
 ]
 
 
 def run(report: Reproduction, progress: Progress) -> None:
-    """Follow the waypoints with each method; then run Matos's code from corner to corner."""
+    """Solve for all waypoints with each method, then run the variants of Matos's code.
+
+    The variants move from corner to corner of the path, without the waypoints between.
+    """
     report.settings.update(SETTINGS)
     report.notes += NOTES
     report.printed.append({"table": "example", "angle": 50, "ticks": 568})
@@ -142,31 +155,34 @@ def run(report: Reproduction, progress: Progress) -> None:
     report.rows.append({"table": "example", "angle": 50, "ticks": fifty})
     coupled = _solving(coupled_arm(), Task.position_only())
     pointing = _solving(arm(), Task.pointing("z"))
-    ways = dict(zip(WAYS, (_overwrite, coupled, pointing), strict=True))
-    ways[AS_WRITTEN] = _as_written
+    methods = dict(zip(WAYS, (_overwrite, coupled, pointing), strict=True))
+    methods[AS_WRITTEN] = _as_written
     points = waypoints(report.samples)
     report.series |= {"path": points, "home": _joint_positions(HOME)}
-    for way, solve in ways.items():
+    for method, solve in methods.items():
         q = HOME
-        for i, point in enumerate(progress.track(list(points), way), start=1):
+        for i, point in enumerate(progress.track(list(points), method), start=1):
             T = np.eye(4)
             T[:3, :3], T[:3, 3] = TOOL_DOWN, point
             q, iterations = solve(T, q)
-            report.rows.append({**_row(way, q, T, iterations), "waypoint": i})
-            report.series.setdefault(way, []).append(_joint_positions(q))
-        report.series.setdefault("ways", []).append(_summary(way, report.rows))
+            report.rows.append({**_row(method, q, T, iterations), "waypoint": i})
+            report.series.setdefault(method, []).append(_joint_positions(q))
+        report.series.setdefault("ways", []).append(_summary(method, report.rows))
     run_his_code(report)
 
 
-def _summary(way: str, rows: list[Row]) -> Row:
-    """Return a row with the total iterations and the maximum errors of a method."""
-    of_way = [row for row in rows if row.get("way") == way]
-    largest = {key: max(row[key] for row in of_way) for key in ("before", "after", "tilt")}
-    return {"way": way, "iterations": sum(row["iterations"] for row in of_way), **largest}
+def _summary(method: str, rows: list[Row]) -> Row:
+    """Return a row with the total iterations and the maximum errors of a method.
+
+    `rows` are the rows of all waypoints and methods.
+    """
+    own = [row for row in rows if row.get("way") == method]
+    largest = {key: max(row[key] for row in own) for key in ("before", "after", "tilt")}
+    return {"way": method, "iterations": sum(row["iterations"] for row in own), **largest}
 
 
 def waypoints(count: int) -> Array:
-    """Return points (count, 3) [cm], evenly spaced along the path."""
+    """Return points (count, 3) [cm], evenly spaced along the path through CORNERS."""
     lengths = np.linalg.norm(np.diff(CORNERS, axis=0), axis=1)
     along = np.linspace(0.0, lengths.sum(), count)
     knots = np.concatenate([[0.0], np.cumsum(lengths)])
@@ -184,7 +200,11 @@ def _overwrite(T: Array, seed: Array) -> tuple[Array, int]:
 
 
 def _solving(robot: RobotModel, task: Task) -> Solve:
-    """Return a function that solves for the five joint positions of the arm or the coupled arm."""
+    """Return a function that solves the inverse kinematics of the arm or the coupled arm.
+
+    The function takes a target pose (4, 4) [cm] and initial joint positions (5,) [rad], and returns
+    all joint positions (5,) [rad] and the number of iterations.
+    """
     solver = IkSolver(
         robot,
         "dls",
@@ -205,11 +225,13 @@ def _solving(robot: RobotModel, task: Task) -> Solve:
     return solve
 
 
-def _row(way: str, q: Array, T: Array, iterations: int) -> Row:
-    """Return a row with the goal positions [ticks], and the tool's error before and after rounding.
+def _row(method: str, q: Array, T: Array, iterations: int) -> Row:
+    """Return the row of a waypoint: goal positions of the servos, and errors of the tool.
+
+    Errors are computed for the solution, and for the solution rounded to ticks.
 
     Args:
-        way: Name of the method.
+        method: Name of the method.
         q: Solution (5,) [rad].
         T: Target pose (4, 4) [cm].
         iterations: Number of iterations.
@@ -218,11 +240,18 @@ def _row(way: str, q: Array, T: Array, iterations: int) -> Row:
     before, after = _deviation(q, T), _deviation(angles(goal_positions), T)
     sent = dict(zip(JOINTS, goal_positions.tolist(), strict=True))
     figures = {"before": before[0], "after": after[0], "lean": before[1], "tilt": after[1]}
-    return {"table": "path", "way": way, "iterations": iterations, **sent, **figures}
+    return {"table": "path", "way": method, "iterations": iterations, **sent, **figures}
 
 
 def _deviation(q: Array, T: Array) -> tuple[float, float]:
-    """Return the distance of the tool from its target T [mm], and the tilt of the tool [deg]."""
+    """Return the distance of the tool from its target [mm], and the tilt of the tool [deg].
+
+    The tilt is the angle between the z axes of the tool and of the target.
+
+    Args:
+        q: (5,) joint positions [rad].
+        T: (4, 4) target pose [cm].
+    """
     reached = arm().fk(q)
     sine = float(np.linalg.norm(np.cross(reached[:3, 2], T[:3, 2])))
     angle = np.arctan2(sine, float(reached[:3, 2] @ T[:3, 2]))
@@ -230,7 +259,7 @@ def _deviation(q: Array, T: Array) -> tuple[float, float]:
 
 
 def _joint_positions(q: Array) -> Array:
-    """Return the positions (5, 3) [cm] of the base, three joints and the tip at q (5,) [rad]."""
+    """Return the positions (5, 3) [cm] of base, joints 2 to 4 and tip at q (5,) [rad]."""
     robot = arm()
     links = (robot.base, "joint2_link", "joint3_link", "joint4_link", robot.tip)
     return np.array([robot.link_pose(link, q)[:3, 3] for link in links])
@@ -240,25 +269,25 @@ def _joint_positions(q: Array) -> Array:
 
 
 class Form(NamedTuple):
-    """Variant of the loop of Matos's code, with or without its differences from the text."""
+    """Variant of the loop of Matos's code; the defaults are the code as written."""
 
     converts: bool = True  # whether each step is converted from degrees to radians
-    rotation_rows: bool = True  # whether the task has rotation rows, with an error of zero
+    rotation_rows: bool = True  # whether the task also has rotation rows, with an error of zero
 
 
 FORMS = {
     AS_WRITTEN: Form(),
     "without the conversion from degrees": Form(converts=False),
-    "without the rows of rotation": Form(rotation_rows=False),
-    "as the text": Form(converts=False, rotation_rows=False),
+    "without the rotation rows": Form(rotation_rows=False),
+    "as in the text": Form(converts=False, rotation_rows=False),
 }
-MAX_AXIS_ERROR = 1.0  # [cm] along each axis
-# Iterations that are drawn, in addition to the last
+MAX_AXIS_ERROR = 1.0  # [cm] error along each axis below which the loop ends
+# Iterations that are listed, in addition to the last one
 SHOWN_ITERATIONS = (0, 1, 2, 5, 10, 20, 50, 100)
 
 
 def his_loop(point: Array, seed: Array, form: Form = Form()) -> Array:  # noqa: B008  immutable
-    """Run the loop of Matos's code; return the joint positions (k + 1, 5) [rad].
+    """Run a variant of the loop of Matos's code toward a target position.
 
     Args:
         point: Target position (3,) [cm].
@@ -266,7 +295,7 @@ def his_loop(point: Array, seed: Array, form: Form = Form()) -> Array:  # noqa: 
         form: Variant of the loop.
 
     Returns:
-        The seed, and the joint positions after each of k iterations.
+        Joint positions (k + 1, 5) [rad]: the seed, and those after each of k iterations.
     """
     robot, task = arm(), Task() if form.rotation_rows else Task.position_only()
     stepper = Stepper(robot, "dls", seed, task=task, lambda_=LAMBDA, rotation_weight=1.0)
@@ -291,7 +320,11 @@ def _as_written(T: Array, seed: Array) -> tuple[Array, int]:
 
 
 def run_his_code(report: Reproduction) -> None:
-    """Move from corner to corner by each variant of Matos's code; record ticks per iteration."""
+    """Move from corner to corner of the path with each variant of Matos's code.
+
+    Add a row with the number of iterations of each move for every variant, and the ticks of all
+    iterations of the code as written.
+    """
     robot, rows = arm(), report.series.setdefault("his code", [])
     moves = report.series.setdefault("gradual motion", [])
     for name, form in FORMS.items():
@@ -330,31 +363,34 @@ def plot(report: Reproduction) -> Figure:
     """Draw the arm from the side, the ticks, their rounding error, and motions by Matos's code."""
     figure = new_figure(12.0, 8.0)
     (side, sent), (off, gradual) = figure.subplots(2, 2)
-    way = next((way for way in reversed(WAYS) if way in report.series), None)
-    _draw_side(side, np.asarray(report.series.get(way or "", [])), np.array(report.series["path"]))
-    rows = [row for row in report.rows if row.get("way") == way]
+    last = next((name for name in reversed(WAYS) if name in report.series), None)
+    _draw_side(side, np.asarray(report.series.get(last or "", [])), np.array(report.series["path"]))
+    rows = [row for row in report.rows if row.get("way") == last]
     for joint, color in zip(JOINTS, COLOURS, strict=True):
         steps = [row["waypoint"] for row in rows]
         sent.step(steps, [row[joint] for row in rows], where="mid", color=color, label=joint)
-    sent.set_title(f"goal positions [ticks], {way}", fontsize=9, loc="left")
+    sent.set_title(f"goal positions of the servos [ticks], {last}", fontsize=9, loc="left")
     looks = ((BLUE, 3.5, 7), (ORANGE, 2.0, 4), (GREY, 0.7, 2))  # thin lines above thick ones
     for name, (color, lw, ms) in zip(WAYS, looks, strict=True):
         rows = [row for row in report.rows if row.get("way") == name]
         steps = [row["waypoint"] for row in rows]
         off.plot(steps, [row["after"] for row in rows], "o-", ms=ms, lw=lw, color=color, label=name)
-    off.set_title("distance after rounding [mm]", fontsize=9, loc="left")
+    off.set_title("distance from target after rounding to ticks [mm]", fontsize=9, loc="left")
     off.set_ylim(0.0)
     for axes in (sent, off):
         axes.set_xlabel("waypoint", fontsize=8)
         axes.legend(fontsize=7, frameon=False)
         plain(axes)
     _draw_gradual(gradual, report.series.get("gradual motion", []))
-    heading(figure, "DASL arm, tool vertical, in ticks")
+    heading(figure, "DASL arm with a vertical tool: servo positions in ticks")
     return figure
 
 
 def _draw_gradual(axes: Axes, moves: list[Row]) -> None:
-    """Draw the motor ticks after every iteration of Matos's code, one move after the other."""
+    """Draw the servo positions [ticks] over the iterations of all moves by Matos's code.
+
+    A row of `moves` has the key "ticks" (k + 1, 5); the moves are drawn one after the other.
+    """
     begin = 0
     for move in moves:
         sent = np.asarray(move["ticks"])
@@ -363,15 +399,21 @@ def _draw_gradual(axes: Axes, moves: list[Row]) -> None:
             axes.plot(at, values, color=color, label=joint if begin == 0 else "")
         begin = int(at[-1])
         axes.axvline(begin, color=PALE, linewidth=0.8, zorder=0)
-    axes.set_title(f"{AS_WRITTEN}: ticks of every iteration", fontsize=9, loc="left")
-    axes.set_xlabel("iteration, three moves", fontsize=8)
+    axes.set_title(f"{AS_WRITTEN}: ticks after every iteration", fontsize=9, loc="left")
+    axes.set_xlabel("iteration of the three moves", fontsize=8)
     if moves:
         axes.legend(fontsize=7, frameon=False, ncols=5)
     plain(axes)
 
 
 def _draw_side(axes: Axes, chains: Array, path: Array) -> None:
-    """Draw the arm and the path from the side: height over the distance from the waist's axis."""
+    """Draw the arm and the path from the side: height over the distance from the waist axis [cm].
+
+    Args:
+        axes: Axes to draw in.
+        chains: (k, 5, 3) joint positions of k configurations; the last one is emphasized.
+        path: (w, 3) waypoints.
+    """
     for i, chain in enumerate(chains):
         out = np.hypot(chain[:, 0], chain[:, 1])
         last = i + 1 == len(chains)
@@ -387,45 +429,45 @@ def _draw_side(axes: Axes, chains: Array, path: Array) -> None:
 _TICKS = tuple(Column(joint, f"{joint} [ticks]") for joint in JOINTS)
 _OFF = (
     Column("before", "error [mm]", ".3f"),
-    Column("after", "in ticks [mm]", ".2f"),
-    Column("tilt", "tilt in ticks [deg]", ".2f"),
+    Column("after", "error, rounded [mm]", ".2f"),
+    Column("tilt", "tilt, rounded [deg]", ".2f"),
 )
 DASL = Experiment(
     what="dasl",
     source="Matos 2016",
-    title="A 5-joint arm with its tool vertical, and the ticks for its servos",
+    title="5-joint arm with a vertical tool, and goal positions of its servos in ticks",
     tables=(
         ResultTable(
             (Column("angle", "angle [deg]", is_name=True), Column("ticks", "ticks of 0.088 deg")),
-            "The example of the text",
+            "Example of the text: conversion of an angle to ticks",
             {"table": "example"},
         ),
         ResultTable(
             (
-                Column("form", "his code", is_name=True),
+                Column("form", "code", is_name=True),
                 *(Column(f"move {i}", f"move {i}: iterations") for i in (1, 2, 3)),
-                Column("longest", "longest step [ticks]", ".0f"),
-                Column("off", "farthest axis [cm]", ".2f"),
+                Column("longest", "largest step [ticks]", ".0f"),
+                Column("off", "largest axis error [cm]", ".2f"),
             ),
-            "His code, from corner to corner of the path",
+            "Variants of Matos's code: moves from corner to corner of the path",
             series="his code",
         ),
         ResultTable(
             (
                 Column("iteration", "iteration", is_name=True),
                 *_TICKS,
-                *(Column(axis, f"{axis} to go [cm]", ".2f") for axis in "xyz"),
+                *(Column(axis, f"{axis} error [cm]", ".2f") for axis in "xyz"),
             ),
-            "His code as written: ticks of the first move, as they are sent one after the other",
+            "Matos's code as written: ticks that are sent one after the other in the first move",
             series="first move",
         ),
         ResultTable(
             (
-                Column("way", "tool vertical", is_name=True),
+                Column("way", "method", is_name=True),
                 Column("iterations", "iterations, sum"),
                 *_OFF,
             ),
-            "Along the path: largest of all waypoints",
+            "All waypoints of the path: sum of iterations, and largest errors",
             series="ways",
         ),
         ResultTable(
@@ -435,7 +477,7 @@ DASL = Experiment(
                 Column("iterations", "iterations"),
                 *_OFF,
             ),
-            f"Along the path, {WAYS[-1]}",
+            f"Waypoints of the path, {WAYS[-1]}",
             {"table": "path", "way": WAYS[-1]},
         ),
     ),

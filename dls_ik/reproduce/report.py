@@ -1,8 +1,10 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Report of experiments: agreement with each paper, versions and machine, tables and pictures.
+"""Document with the reports of several experiments.
 
-The report is one HTML file, Markdown with a folder of pictures, or tables for LaTeX.
+The document lists how many figures agree with each paper, the versions and the machine, and the
+tables and pictures of all experiments. Its formats are one HTML file, a Markdown file with a folder
+of pictures, and a LaTeX file with the tables.
 """
 
 from __future__ import annotations
@@ -33,11 +35,11 @@ from dls_ik.reproduce.experiment import (
 from dls_ik.text import json_text
 
 SUFFIXES = (".md", ".html", ".htm")
-TITLE = "The published experiments, run again by dls_ik"
-LEGEND = f"{PRINTED}: the figure of the paper, left of it ours; {MARK} {{}}."
+TITLE = "Published experiments reproduced by dls_ik"
+LEGEND = f"{PRINTED}: figure of the paper, to the right of our figure; {MARK}: our figure {{}}."
 Run = Sequence[tuple[Experiment, Reproduction]]
 
-# Papers; an experiment belongs to the paper whose key its source begins with
+# Papers by short name; the source of an experiment begins with the short name of its paper
 PAPERS = {
     "Colome & Torras 2012": "A. Colome, C. Torras: Redundant inverse kinematics: experimental "
     "comparative review and two enhancements. IEEE/RSJ Int. Conf. Intelligent Robots and Systems "
@@ -55,14 +57,14 @@ PAPERS = {
 
 
 class Section(NamedTuple):
-    """One experiment of a report."""
+    """Section of the document about one experiment."""
 
-    name: str  # anchor, and file name of the picture
-    paper: str  # key of PAPERS, or the paper itself
+    name: str  # name of the experiment, used as HTML anchor and as file name of the picture
+    paper: str  # short name of the paper, usually a key of PAPERS
     title: str
     source: str
     settings: str
-    tables: tuple[tuple[str, WideTable], ...]  # titles and tables
+    tables: tuple[tuple[str, WideTable], ...]  # (title, table) of each table
     notes: Sequence[str]
     legend: str  # legend of the tables; may be empty
     picture: bytes  # SVG
@@ -71,19 +73,19 @@ class Section(NamedTuple):
 
 
 class Document(NamedTuple):
-    """Complete report."""
+    """Content of the document, independent of the file format."""
 
-    sections: list[Section]  # grouped by paper
-    provenance: list[tuple[str, str]]
+    sections: list[Section]  # sections of the same paper follow one another
+    provenance: list[tuple[str, str]]  # names and values: command, versions, machine, date
 
 
 def document_of(run: Run, command: Sequence[str] = (), left_out: Sequence[str] = ()) -> Document:
-    """Return the document that contains experiments and their reports, grouped by paper.
+    """Return the document of several experiments, grouped by paper.
 
     Args:
         run: Experiments with their reports.
-        command: Command that ran the experiments.
-        left_out: Names of experiments that were not run because of an interruption.
+        command: Words of the command that ran the experiments.
+        left_out: Names of the experiments that were not run because of an interruption.
     """
     sections = [_section(each, report) for each, report in run]
     order = list(dict.fromkeys(each.paper for each in sections))
@@ -96,7 +98,7 @@ def document_of(run: Run, command: Sequence[str] = (), left_out: Sequence[str] =
 
 
 def _interruption(parts: Sequence[str], left_out: Sequence[str]) -> str:
-    said = f"in part: {', '.join(parts)}" if parts else ""
+    said = f"incomplete: {', '.join(parts)}" if parts else ""
     missing = f"not run: {', '.join(left_out)}" if left_out else ""
     return "; ".join(filter(None, (said, missing)))
 
@@ -120,10 +122,10 @@ def _section(each: Experiment, report: Reproduction) -> Section:
 
 
 def compared_figures(each: Experiment, report: Reproduction) -> tuple[int, int]:
-    """Return the number of printed figures that agree with ours, and the number compared.
+    """Return how many printed figures of an experiment agree with ours, and how many are compared.
 
-    Times are not counted, nor tables that repeat another table with another reading. Nothing is
-    counted if an experiment needs all its samples and was run with fewer.
+    Tables and columns that are not part of the verdict, such as times, are not counted. Both
+    numbers are 0 if the experiment needs its default number of samples but ran with another number.
     """
     agree = compared = 0
     is_other = each.needs_all and report.samples != each.samples
@@ -137,7 +139,10 @@ def compared_figures(each: Experiment, report: Reproduction) -> tuple[int, int]:
 
 
 def provenance(command: Sequence[str]) -> list[tuple[str, str]]:
-    """Return the command, versions, machine and date of a report, as pairs of name and value."""
+    """Return pairs of name and value: versions, command, machine and date of a document.
+
+    `command` has the words of the command that ran the experiments; the pair is omitted if empty.
+    """
     libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "numba"))
     found = [
         ("package", f"dls_ik {dls_ik.__version__}{_commit()}"),
@@ -150,7 +155,7 @@ def provenance(command: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _commit() -> str:
-    """Return text with the last commit of the package; empty if the package is not in git."""
+    """Return the text ", commit HASH" of the last commit; empty if the package is not in git."""
     folder = Path(__file__).parents[1]
     words = ["git", "-C", str(folder), "log", "-1", "--format=%h", "--", "."]
     try:
@@ -163,7 +168,7 @@ def _commit() -> str:
 
 
 def _processor() -> str:
-    """Return the name of the processor, if the system provides it."""
+    """Return the name of the processor; "unknown processor" if the system does not provide it."""
     if sys.platform == "linux":
         lines = Path("/proc/cpuinfo").read_text().splitlines()
         for line in lines:
@@ -179,7 +184,10 @@ def _svg(each: Experiment, report: Reproduction) -> bytes:
 
 
 def verdicts(document: Document) -> list[tuple[str, int, int]]:
-    """Return a name and the numbers of agreeing and of compared figures, per paper and in total."""
+    """Return (name, number of agreeing figures, number of compared figures) for each paper.
+
+    If there are several papers, the last entry has the name "all" and the sums.
+    """
     found = [
         (paper, sum(each.agree for each in some), sum(each.compared for each in some))
         for paper, some in ((paper, list(group)) for paper, group in _by_paper(document))
@@ -194,30 +202,39 @@ def _by_paper(document: Document) -> list[tuple[str, list[Section]]]:
     return [(paper, list(some)) for paper, some in groups]
 
 
-VERDICT = "Printed figures that ours agree with, times left out"
+VERDICT = "Printed figures that agree with ours, without times"
 
 
 def check_report(path: Path) -> None:
-    """Check that a report path is HTML or Markdown, and that its picture folder can be created.
+    """Check the path of a document before a long run.
 
     Raises:
-        ReproductionError: If the suffix is not supported, or a file has the name of the picture
-            folder.
+        ReproductionError: If the suffix is not one of SUFFIXES, or a file has the name of the
+            folder for the pictures of a Markdown document.
     """
     if path.suffix.lower() not in SUFFIXES:
-        raise ReproductionError(f"a report is one of {', '.join(SUFFIXES)}, not {path.name}")
+        raise ReproductionError(
+            f"the suffix of a report must be one of {', '.join(SUFFIXES)}; got {path.name}"
+        )
     folder = _picture_folder(path)
     if path.suffix.lower() == ".md" and folder.exists() and not folder.is_dir():
-        raise ReproductionError(f"cannot write {path}: {folder.name}, of its pictures, is a file")
+        raise ReproductionError(
+            f"cannot write {path}: the folder of its pictures would be {folder.name}, which is a "
+            "file; remove this file or choose another path"
+        )
 
 
 def _picture_folder(path: Path) -> Path:
-    """Return the folder of the pictures of a Markdown report."""
+    """Return the folder of the pictures of the Markdown document at `path`: NAME_files."""
     return path.with_name(f"{path.stem}_files")
 
 
 def report_files(path: Path, document: Document) -> dict[Path, bytes]:
-    """Return the content of each file of a report; pictures come before the file at `path`."""
+    """Return the content of each file to write for a document at `path`.
+
+    An HTML document is a single file. A Markdown document has picture files, which come before the
+    file at `path`.
+    """
     sections = document.sections
     if path.suffix.lower() != ".md":
         links = {each.name: _embedded(each.picture) for each in sections}
@@ -236,7 +253,7 @@ def _embedded(picture: bytes) -> str:
 
 
 def markdown(document: Document, pictures: Mapping[str, str]) -> str:
-    """Return the Markdown file; `pictures` maps each section's name to a link."""
+    """Return the document as Markdown; `pictures` maps the name of a section to a link."""
     rows = [[paper, str(agree), str(of)] for paper, agree, of in verdicts(document)]
     table = WideTable(["paper", "agree", "of"], [True, False, False], rows)
     parts = [f"# {TITLE}", f"**{VERDICT}**", _markdown_table(table)]
@@ -282,7 +299,7 @@ img { max-width: 100%; } p.source { color: #555; }
 
 
 def html(document: Document, pictures: Mapping[str, str]) -> str:
-    """Return the HTML file; `pictures` maps each section's name to a link."""
+    """Return the document as HTML; `pictures` maps the name of a section to the picture's URL."""
     rows = [[paper, str(agree), str(of)] for paper, agree, of in verdicts(document)]
     verdict = _html_table(VERDICT, WideTable(["paper", "agree", "of"], [True, False, False], rows))
     about = "".join(
@@ -348,10 +365,13 @@ _SPECIAL = {c: f"\\{c}" for c in "&%$#_{}"} | {
 
 
 def latex(document: Document) -> str:
-    """Return the LaTeX file: verdict, provenance, and all tables, for the package booktabs."""
+    """Return a LaTeX file with the number of agreeing figures, the provenance, and all tables.
+
+    The file needs the packages booktabs and graphicx.
+    """
     about = [f"% {name}: {value}" for name, value in document.provenance]
     rows = [[paper, str(agree), str(of)] for paper, agree, of in verdicts(document)]
-    parts = ["\n".join(["% needs \\usepackage{booktabs, graphicx}", *about])]
+    parts = ["\n".join(["% required packages: \\usepackage{booktabs, graphicx}", *about])]
     parts.append(
         _latex_table(WideTable(["paper", "agree", "of"], [True, False, False], rows), VERDICT)
     )

@@ -3,9 +3,10 @@
 """Table 4.4 of Tabaczynski 2005: three methods on planar chains, targets in and out of reach.
 
 Iterations are counted as in Tabaczynski's code: iteration 1 tests the start. For a target out of
-reach, the target line contains the reachable point closest to the target. A method has converged to
-this line when its distance from the target stays within 0.01 of the minimum distance. The paper
-does not print links, starts and goals; ``NOTES`` say how they were found.
+reach, the paper counts the iterations until the method has converged to the target line, which
+contains the reachable point closest to the target. Here a method has converged to this line when
+the distance from the target stays within 0.01 of the minimum possible distance. The paper does not
+print links, starts and goals; ``NOTES`` tell how they were found.
 """
 
 from __future__ import annotations
@@ -43,12 +44,17 @@ if TYPE_CHECKING:
 
 
 def planar_robot(links: Sequence[float]) -> RobotModel:
-    """Return a chain in the x-y plane, with link lengths [m] and no joint limits."""
+    """Build a planar chain of revolute joints without limits, given the link lengths [m]."""
     return RobotModel.from_dh([DhRow(a=a, kind="continuous") for a in links], name="planar")
 
 
 def planar_joints(links: Sequence[float], q: Array) -> Array:
-    """Return the positions (..., n + 1, 2) of base, joints and tip [m] at q (..., n) [rad]."""
+    """Return the positions (..., n + 1, 2) [m] of base, joints 2 to n and tip of a planar chain.
+
+    Args:
+        links: (n,) link lengths [m].
+        q: (..., n) joint positions [rad].
+    """
     turned = np.cumsum(q, axis=-1)
     steps = np.array(links)[:, None] * np.stack([np.cos(turned), np.sin(turned)], axis=-1)
     ends = np.cumsum(steps, axis=-2)
@@ -56,7 +62,13 @@ def planar_joints(links: Sequence[float], q: Array) -> Array:
 
 
 def draw_planar_arms(axes: Axes, points: Array, colours: Sequence[Any]) -> None:
-    """Draw configurations (k, n + 1, 2) [m], each in a colour, with equal scale on both axes."""
+    """Draw k configurations of a planar chain, with equal scale on both axes.
+
+    Args:
+        axes: Axes to draw in.
+        points: (k, n + 1, 2) positions of base, joints and tip [m].
+        colours: (k,) colour of each configuration.
+    """
     draw_arms(axes, points, colours, 0.8)
     axes.set_aspect("equal", adjustable="datalim")
     plain(axes)
@@ -66,22 +78,22 @@ def draw_planar_arms(axes: Axes, points: Array, colours: Sequence[Any]) -> None:
 
 
 class Scenario(NamedTuple):
-    """Planar chain with its start and its goal."""
+    """Planar chain with a start and a goal, and the printed results of each method."""
 
     name: str
-    links: tuple[float, ...]
-    start: tuple[float, ...]  # [rad]
-    goal: tuple[float, float]
-    printed: tuple[tuple[int | str, ...], ...]  # iterations and trajectory of each method
+    links: tuple[float, ...]  # lengths [m]
+    start: tuple[float, ...]  # initial joint positions [rad]
+    goal: tuple[float, float]  # x, y [m]
+    printed: tuple[tuple[int | str, ...], ...]  # per method: iterations, words on the trajectory
 
     @property
     def is_reachable(self) -> bool:
-        """Whether the goal is in reach; if not, the table counts iterations to the target line."""
+        """Whether the goal is in reach; if not, iterations to the target line are counted."""
         return len(self.printed[0]) == 3
 
     @property
     def least_distance(self) -> float:
-        """Minimum possible distance of the tip from the goal."""
+        """Minimum distance [m] between tip and goal over all configurations; 0 if in reach."""
         away, longest = float(np.hypot(*self.goal)), max(self.links)
         return max(0.0, away - sum(self.links), 2 * longest - sum(self.links) - away)
 
@@ -115,30 +127,36 @@ METHODS: dict[str, tuple[str, dict[str, Any]]] = {
 SETTINGS = {
     "2 links": "lengths 1, 2; start pi/4, pi/8",
     "5 links": "lengths 2, 1, 1.5, 2.5, 0.7; start pi/4, 2 pi/3, 1.5, pi/3, -3",
-    "goals": "(-2, -2); too far (-2.5, -2.5); too close (-0.5, -0.5)",
-    "methods": "singular values below 1e-4 are zero; lambda^2 = 1.1; D_max 0.7; step cap pi/4",
+    "goals": "(-2, -2); too far: (-2.5, -2.5); too close: (-0.5, -0.5)",
+    "methods": "truncated pinv: singular values below 1e-4 are zero; DLS: lambda^2 = 1.1, D_max "
+    "0.7; all: cap of the step pi/4",
 }
 NOTES = [
-    "The paper prints neither links nor starts nor goals. For 5 links they were recovered from its "
-    "trace of the truncated pseudoinverse: links, start and goal fitted to the 30 numbers of "
-    "iterations 1 to 5 leave only rounding, and are round themselves. Both other methods then give "
-    "the printed iterations, and DLS its printed trace. A turn of the whole plane changes nothing.",
-    "For 2 links they were found by a search over round lengths and angles: this start with these "
-    "links gives all six printed iterations of the target in reach.",
-    "The goals out of reach are assumed, on the line of the others, with the same chain. The paper "
-    "does not define 'converged to the target line', which was read off a plot: here, distance "
-    "within 0.01 of the least possible, for good. These iterations therefore differ from the "
-    "printed; within 0.001 the transpose takes its printed 100, too far. With the transpose and "
-    "the target too close they are chaotic: the last digit moves them by hundreds.",
-    "Oscillation, which the paper describes in words: joints that turn back, in percent of the "
-    "steps, of the first 100 or until 0.01; and how far all joints turn beyond their net change.",
-    "Never: not in the iterations that were made; it differs only where the paper needs no more.",
-    "His code adds lambda where the text has lambda squared: lambda^2 = 1.1 here.",
+    "The paper prints neither links nor starts nor goals. For 5 links they were recovered from the "
+    "printed trace of the truncated pseudoinverse: links, start and goal fitted to the 30 numbers "
+    "of iterations 1 to 5 reproduce these numbers up to rounding, and are round numbers "
+    "themselves. With them, the other two methods take the printed numbers of iterations, and DLS "
+    "follows its printed trace. A rotation of the whole plane would give the same results.",
+    "For 2 links they were found by a search over round lengths and angles: with this start and "
+    "these links, all six printed numbers of iterations for the target in reach result.",
+    "The goals out of reach are assumed: they are on the line from the base to the goal in reach, "
+    "with the same chain. The paper does not define 'converged to the target line', but read it "
+    "off a plot. Here it means that the distance stays within 0.01 of the minimum possible "
+    "distance. Therefore these numbers of iterations differ from the printed ones. Within 0.001 "
+    "the transpose takes the printed 100 for the target that is too far. For the target that is "
+    "too close, the number of the transpose is chaotic: the last digit of a length or angle "
+    "changes it by hundreds.",
+    "Oscillation: the paper describes it in words. 'Turns back' is the share of steps in which a "
+    "joint reverses its direction, among the first 100 steps or until the distance is 0.01. "
+    "'Excess rotation' is the total rotation minus the net rotation, summed over all joints.",
+    "Never: the distance was not attained in the iterations of this run. It counts as a difference "
+    "only if this run has at least as many iterations as the paper needs.",
+    "Tabaczynski's code adds lambda where the text has lambda squared; here lambda^2 = 1.1.",
 ]
 
 
 def run(report: Reproduction, progress: Progress) -> None:
-    """Run every method in every scenario."""
+    """Run every method in every scenario, and add a row for each pair to the report."""
     report.settings.update(SETTINGS)
     report.notes += NOTES
     report.printed += [row for scenario in SCENARIOS for row in _printed(scenario)]
@@ -162,13 +180,16 @@ Method = tuple[str, dict[str, Any]]  # name and options
 def follow(
     scenario: Scenario, method: Method, iterations: int, start: Sequence[float] | None = None
 ) -> tuple[Array, Array]:
-    """Run a method; return joint positions (i, n) and distances to the goal (i,) per iteration.
+    """Run a method in a scenario for a number of iterations.
 
     Args:
         scenario: Chain and goal.
         method: Name and options of the method.
-        iterations: Number i of iterations, of which the first tests the start.
+        iterations: Number i of iterations; the first one only tests the start.
         start: Initial joint positions (n,) [rad]; None for those of the scenario.
+
+    Returns:
+        Joint positions (i, n) [rad] and distances (i,) from the goal [m], tested in each iteration.
     """
     robot, (name, options) = planar_robot(scenario.links), method
     T = np.eye(4)
@@ -180,7 +201,17 @@ def follow(
 
 
 def row_of(scenario: Scenario, method: str, q: Array, distance: Array) -> Row:
-    """Return a row: iterations to the goal, or to the target line, and measures of oscillation."""
+    """Return the row of a method in a scenario, computed from its iterations.
+
+    The row has the numbers of iterations to the goal (to the target line, if out of reach), the
+    share of steps in which a joint turns back [percent], and the excess rotation [rad].
+
+    Args:
+        scenario: Scenario of the run.
+        method: Name of the method.
+        q: (i, n) joint positions [rad] in each iteration.
+        distance: (i,) distances from the goal [m] in each iteration.
+    """
     row: Row = {"table": _table(scenario), "scenario": scenario.name, "method": method}
     if scenario.is_reachable:
         row |= {"coarse": first_of(distance <= COARSE), "fine": first_of(distance <= FINE)}
@@ -195,15 +226,23 @@ def row_of(scenario: Scenario, method: str, q: Array, distance: Array) -> Row:
 
 
 def _shown(distance: Array) -> int:
-    """Return the number of iterations until the goal is reached, at most 100."""
+    """Return the number of iterations that are drawn: until the goal is reached, at most 100.
+
+    `distance` (i,) has the distance from the goal in each iteration.
+    """
     first = first_of(distance <= COARSE)
     return min(100, len(distance), first if isinstance(first, int) else 100)
 
 
 def _differs(ours: int | str | None, printed: int | str | None, iterations: int) -> bool:
-    """Return whether two numbers of iterations differ.
+    """Return whether our number of iterations differs from the printed number.
 
-    NEVER differs from a printed number only if our run had at least that many iterations.
+    If ours is NEVER, it differs only if our run has at least the printed number of iterations.
+
+    Args:
+        ours: Our number of iterations, or NEVER.
+        printed: Printed number of iterations, or "never".
+        iterations: Number of iterations of our run.
     """
     if ours == NEVER and isinstance(printed, int):
         return printed <= iterations
@@ -211,7 +250,7 @@ def _differs(ours: int | str | None, printed: int | str | None, iterations: int)
 
 
 def first_of(good: NDArray[np.bool_]) -> int | str:
-    """Return the number (from 1) of the first iteration for which `good` is true, or NEVER."""
+    """Return the number (from 1) of the first iteration for which `good` (i,) is true, or NEVER."""
     return int(np.argmax(good)) + 1 if good.any() else NEVER
 
 
@@ -243,9 +282,10 @@ def _name(row: Row) -> tuple[Any, ...]:
 
 
 def plot(report: Reproduction) -> Figure:
-    """Draw the configurations from red (first) to green (last), and the paths of the joints.
+    """Draw all runs: a row of panels for each scenario, with two panels for each method.
 
-    Each scenario has a row of panels, with two panels for each method.
+    The left panel of a method has the configurations, from red (first) to green (last); the right
+    panel has the paths of the joints.
     """
     scenarios, methods = [scenario.name for scenario in SCENARIOS], list(METHODS)
     figure = new_figure(2.6 * 2 * len(methods), 2.9 * len(scenarios))
@@ -275,7 +315,10 @@ def _red_to_green(count: int) -> list[Any]:
 
 
 def _paths(axes: Axes, points: Array) -> None:
-    """Draw the paths of the tip and of all joints but the first, which does not move."""
+    """Draw the paths of tip and joints; `points` (i, n + 1, 2) has their positions per iteration.
+
+    The first joint, which does not move, is not drawn.
+    """
     for path in np.moveaxis(points[:, 1:], 1, 0):
         axes.plot(*path.T, linewidth=0.9, marker=".", markersize=2.0)
 
@@ -290,31 +333,34 @@ def _frame(axes: Axes, goal: Sequence[float]) -> None:
 
 
 NAMES = (Column("scenario", "target", is_name=True), Column("method", "method", is_name=True))
-MOTION = (Column("oscillation", "turns back [%]", ".0f"), Column("beyond", "beyond [rad]", ".2f"))
+MOTION = (
+    Column("oscillation", "turns back [%]", ".0f"),
+    Column("beyond", "excess rotation [rad]", ".2f"),
+)
 TABLE_4_4 = Experiment(
     what="table-4-4",
     source="Tabaczynski 2005, table 4.4",
-    title="Planar chains of 2 and 5 links: iterations and oscillation",
+    title="Planar chains of 2 and 5 links: numbers of iterations, and oscillation",
     tables=(
         ResultTable(
             (
                 *NAMES,
-                Column("line", "iterations to the target line"),
-                Column("line_fine", "within 0.001"),
+                Column("line", "to 0.01"),
+                Column("line_fine", "to 0.001"),
                 *MOTION,
             ),
-            "Out of reach",
+            "Targets out of reach: iterations to the target line",
             {"table": "out of reach"},
         ),
         ResultTable(
             (*NAMES, Column("coarse", "to 0.01"), Column("fine", "to 1e-7"), *MOTION),
-            "In reach",
+            "Targets in reach: iterations to a distance of 0.01 and 1e-7",
             {"table": "in reach"},
         ),
     ),
     run=run,
     plot=plot,
     samples=1000,
-    samples_are="iterations at most",
+    samples_are="iterations per run",
     least_samples=2,
 )

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sections 2 to 4 of Tabaczynski 2005: two printed traces, and claims that have no tables.
 
-The traces list all iterations and steps of the chain of 5 links. The claims are about the cap of
-the step (none, small, large; of the norm or of the largest joint change), the pseudoinverse without
-truncation, halved steps, DLS followed by the pseudoinverse, and chains of more links.
+A trace lists the distance and the step of each joint for all iterations of a run with the chain of
+5 links. The claims are about the cap of the step (a bound on the norm or on the largest joint
+change), the pseudoinverse without truncation, halved errors, DLS followed by the pseudoinverse, and
+chains with more links.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ from dls_ik.reproduce.tabaczynski import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Traces as printed: the distance, then the step of each joint; None if a number is not legible.
+# Printed traces: a row per iteration, with the distance and the step of each joint. A number is
+# None if it is not legible.
 
 FIVE = SCENARIOS[-1]
 TRACES: dict[str, tuple[tuple[float | None, ...], ...]] = {
@@ -79,7 +81,7 @@ TRACES: dict[str, tuple[tuple[float | None, ...], ...]] = {
 TRACE_KEYS = ("distance", "q1", "q2", "q3", "q4", "q5")
 ROUNDING = 5.5e-5  # maximum rounding error of the printed digits, with a margin
 
-# Variants of the pseudoinverse, run on the chains of table 4.4 and on an initially straight chain
+# Variants of the pseudoinverse; they are run in the scenarios of table 4.4, and with a straight arm
 
 _TRUNCATED = {"truncation": 5e-5}
 DUAL, PINV_SWITCH_DISTANCE = "DLS to 0.1, then pinv", 0.1
@@ -110,7 +112,10 @@ class PlanarChain(NamedTuple):
 
 
 def random_chain(rng: np.random.Generator, count: int) -> PlanarChain:
-    """Return a chain with random link lengths from 0.5 to 2.5, and a random start."""
+    """Return a random chain of `count` links, with lengths from 0.5 to 2.5 and a random start.
+
+    The joint positions of the start are between -pi/2 and pi/2.
+    """
     links, start = rng.uniform(0.5, 2.5, count), rng.uniform(-pi / 2, pi / 2, count)
     return PlanarChain(tuple(links.tolist()), tuple(start.tolist()))
 
@@ -120,13 +125,14 @@ def goal_of(
 ) -> tuple[float, float]:
     """Return a random goal (x, y) in reach of a chain.
 
-    The goal is the position of the tip in a random configuration, rotated about the base if `turn`
-    is not None.
+    The goal is the position of the tip in a random configuration. If `turn` is not None, the goal
+    is rotated about the base.
 
     Args:
-        rng: Random numbers.
-        chain: Chain.
-        turn: Angle at the base between the initial tip and the goal [rad]; None for no rotation.
+        rng: Random number generator.
+        chain: Chain with its start.
+        turn: Angle at the base between the initial tip and the rotated goal [rad]; None for no
+            rotation.
     """
     q = rng.uniform(-pi / 2, pi / 2, len(chain.links))
     end = planar_joints(chain.links, q)[-1]
@@ -138,7 +144,7 @@ def goal_of(
 
 
 def run(report: Reproduction, progress: Progress) -> None:
-    """Add the rows of the traces, then run the studies of the other claims."""
+    """Add the rows of the traces, then those of the variants, caps and numbers of links."""
     report.settings.update(SETTINGS)
     report.notes += NOTES
     for method, printed in TRACES.items():
@@ -164,7 +170,10 @@ def run(report: Reproduction, progress: Progress) -> None:
 
 
 def _trace(method: str, count: int) -> list[Row]:
-    """Return our first `count` iterations as rows; mark figures that differ from the printed."""
+    """Return rows with the first `count` iterations of our run with the chain of 5 links.
+
+    Figures that differ from the printed trace of the method by more than ROUNDING are marked.
+    """
     q, distance = follow(FIVE, METHODS[method], count + 1)
     steps, rows = np.diff(q, axis=0), []
     for k, printed in enumerate(TRACES[method]):
@@ -180,7 +189,12 @@ def _trace(method: str, count: int) -> list[Row]:
 
 
 def _variant(scenario: Scenario, method: str) -> Row:
-    """Run a variant on the chain of a scenario, and return its row."""
+    """Run a variant in a scenario, and return its row.
+
+    Args:
+        scenario: Chain with start and goal.
+        method: Key of VARIANTS.
+    """
     q, distance = follow(scenario, VARIANTS[method], 2 * MAX_CHAIN_ITERATIONS)
     if method == DUAL:
         first = first_of(distance <= PINV_SWITCH_DISTANCE)
@@ -196,20 +210,26 @@ def _variant(scenario: Scenario, method: str) -> Row:
 
 
 def _shown(row: Row) -> list[str]:
-    """Return the figures of a variant's row as text, formatted as in the table."""
+    """Return the figures of a row of a variant as text, formatted as in the table.
+
+    The texts of two rows are compared, to omit variants that give the same figures.
+    """
     return [format(row.get(c.key), c.form) if c.form else str(row.get(c.key)) for c in _FIGURES]
 
 
 _FIGURES = (
     Column("coarse", "to 0.01"),
     Column("fine", "to 1e-7"),
-    Column("nearest", "nearest at last", ".2g"),
+    Column("nearest", "final distance", ".2g"),
     *MOTION,
 )
 
 
 def _iterations(chain: PlanarChain, goal: tuple[float, float], method: Method) -> float:
-    """Return the number of iterations to a distance of 0.01 from the goal; infinity if never."""
+    """Return the number of iterations until the distance from a goal is 0.01.
+
+    The number is infinity if MAX_CHAIN_ITERATIONS are not enough.
+    """
     scenario = Scenario("", chain.links, chain.start, goal, ((), (), ()))
     _, distance = follow(scenario, method, MAX_CHAIN_ITERATIONS)
     first = first_of(distance <= COARSE)
@@ -217,7 +237,16 @@ def _iterations(chain: PlanarChain, goal: tuple[float, float], method: Method) -
 
 
 def _cap_row(cap: str, samples: int, rng: np.random.Generator) -> Row:
-    """Return a row with the success and iterations of a step cap on random chains of 5 links."""
+    """Return a row with the results of a cap of the step on random chains of 5 links.
+
+    For each rotation of the goals in TURNS, the row has the share of reached goals [percent] and
+    the median number of iterations.
+
+    Args:
+        cap: Key of CAPS.
+        samples: Number of chains per rotation.
+        rng: Random number generator.
+    """
     row: Row = {"table": "caps", "cap": cap}
     method = ("tpinv+max", {**_TRUNCATED, "largest_change": CAPS[cap]})
     for name, turn in TURNS.items():
@@ -231,7 +260,11 @@ def _cap_row(cap: str, samples: int, rng: np.random.Generator) -> Row:
 
 
 def _links_row(count: int, samples: int, rng: np.random.Generator) -> Row:
-    """Return a row with the iterations of each method on random chains of `count` links."""
+    """Return a row with the median iterations of each method on random chains of `count` links.
+
+    For the transpose, the row also has the smallest number of iterations, and the share of chains
+    [percent] with at most 4 iterations. `samples` is the number of chains.
+    """
     row: Row = {"table": "links", "links": count}
     chains = [random_chain(rng, count) for _ in range(samples)]
     goals = [goal_of(rng, chain, None) for chain in chains]
@@ -245,13 +278,13 @@ def _links_row(count: int, samples: int, rng: np.random.Generator) -> Row:
 
 
 def _median(found: Array) -> int | str:
-    """Return the median number of iterations; NEVER if the median is infinite."""
+    """Return the rounded median of numbers of iterations; NEVER if the median is infinite."""
     middle = float(np.median(np.sort(found)))
     return round(middle) if np.isfinite(middle) else NEVER
 
 
 def plot(report: Reproduction) -> Figure:
-    """Draw the distances of both traces, and the iterations over the number of links."""
+    """Draw the distance over the iterations of both traces, and iterations by number of links."""
     figure = new_figure(11.0, 4.2)
     left, right = figure.subplots(1, 2)
     for (method, printed), color in zip(TRACES.items(), (BLUE, ORANGE), strict=True):
@@ -268,43 +301,45 @@ def plot(report: Reproduction) -> Figure:
         shown = [np.nan if value == NEVER else value for value in medians]
         right.semilogy([row["links"] for row in rows], shown, ".-", color=color, label=name)
     right.axhline(4, color=GREY, lw=0.8, ls="--")
-    right.set_title("random chains: iterations to 0.01; dashed: 4", fontsize=10, loc="left")
+    right.set_title("random chains: median iterations to 0.01; dashed: 4", fontsize=10, loc="left")
     plain(right, "links")
     right.legend(frameon=False, fontsize=9)
-    heading(figure, "Traces of 5 links, and chains of more")
+    heading(figure, "Traces of the chain of 5 links, and random chains")
     return figure
 
 
 SETTINGS = {
     "traces": "5 links of table 4.4",
-    "caps": "random chains of 5 links, truncated pinv; goals reached, turned from the start",
-    "numbers of links": "random chains, start and goal within pi/2 of straight, lengths 0.5 to 2.5",
-    "iterations": f"at most {MAX_CHAIN_ITERATIONS}, {2 * MAX_CHAIN_ITERATIONS} of the chains of "
-    "table 4.4",
+    "caps": "random chains of 5 links, truncated pinv; goals in reach, rotated from the start",
+    "numbers of links": "random chains, lengths 0.5 to 2.5; joints of start and goal configuration "
+    "between -pi/2 and pi/2",
+    "iterations": f"at most {MAX_CHAIN_ITERATIONS} for random chains, {2 * MAX_CHAIN_ITERATIONS} "
+    "for the chains of table 4.4",
 }
 NOTES = [
-    "Traces: all legible figures are printed by ours too. He prints the step once more after the "
-    "last iteration, which makes none.",
-    "Variants that are missing do what truncated pinv does, in all figures: pinv and halving "
-    "almost everywhere. Without a cap the joints turn six times as far; a cap of the norm changes "
-    "little. DLS followed by the pseudoinverse has the smooth way of the one and the last digits "
-    "of the other, as his conclusions expect.",
-    "Halving, of his section 2.2, shortens the error until the part of it that J cannot produce is "
-    "within a tolerance; his code leaves it out. (He prints J+ J, which does not fit the error; "
-    "J J+ is meant.) It acts at exact singularities alone: of a straight chain it takes all of "
-    "the first step, and rounding leads on.",
-    f"{sqrt(1.1):.3f} is lambda of DLS, D_max 0.7, as in table 4.4.",
-    "Caps: very small ones need hundreds of iterations, and those near pi/4 few, as he says. That "
-    "large ones never arrive is not so on random chains with goals in reach, and arms that begin a "
-    "quadrant away gain little from a cap.",
-    "Links: he reports 4 iterations by the transpose for a chain of 8 links that is not given. "
-    "Of random chains of 8 links, one in thirty takes 4 or fewer; half of them take 26. DLS takes "
-    "about 10 iterations by his text, and 15 here.",
+    "Traces: our runs give all legible printed figures. After the last iteration, which makes no "
+    "step, the paper prints the previous step again.",
+    "Variants: a variant is missing from the table if all its figures are those of the truncated "
+    "pinv; this is the case for pinv and halving almost everywhere. Without a cap the joints turn "
+    "six times as far; a cap of the norm changes little. DLS followed by the pseudoinverse "
+    "combines the smooth motion of DLS with the final accuracy of the pseudoinverse, as the "
+    "conclusions of the paper expect.",
+    "Halving (section 2.2) shortens the error until the component that J cannot produce is within "
+    "a tolerance; Tabaczynski's code omits it. (The paper prints J+ J, whose dimensions do not fit "
+    "the error; J J+ is meant.) Halving has an effect only at exact singularities: for a straight "
+    "chain it reduces the first step to zero, and only rounding errors let the motion continue.",
+    f"DLS uses lambda = {sqrt(1.1):.3f} and D_max = 0.7, as in table 4.4.",
+    "Caps: very small caps need hundreds of iterations, and caps near pi/4 few, as the paper says. "
+    "The paper also says that large caps never converge; this is not the case for random chains "
+    "with goals in reach. If the start is a quadrant away from the goal, a cap has little benefit.",
+    "Links: the paper reports 4 iterations of the transpose for a chain of 8 links, but does not "
+    "print this chain. Of our random chains of 8 links, one in thirty takes 4 or fewer iterations, "
+    "and the median is 26. DLS takes about 10 iterations in the text, and 15 here.",
 ]
 STUDIES = Experiment(
     what="section-4",
     source="Tabaczynski 2005, sections 2 to 4",
-    title="Planar chains: two traces, caps of the step, halving, two methods in a row, more links",
+    title="Planar chains: traces, variants of the pseudoinverse, caps of the step, more links",
     tables=(
         *(
             ResultTable(
@@ -313,7 +348,7 @@ STUDIES = Experiment(
                     Column("distance", "distance", ".4f"),
                     *(Column(f"q{i}", f"step {i} [rad]", ".4f") for i in range(1, 6)),
                 ),
-                f"Trace of 5 links, {method}",
+                f"Trace of the chain of 5 links, {method}",
                 {"table": method},
             )
             for method in TRACES
@@ -323,12 +358,12 @@ STUDIES = Experiment(
                 *NAMES,
                 *_FIGURES,
             ),
-            "Variants of the pseudoinverse",
+            "Variants of the pseudoinverse: iterations to a distance of 0.01 and 1e-7",
             {"table": "variants"},
         ),
         ResultTable(
             (
-                Column("cap", "largest change [rad]", is_name=True),
+                Column("cap", "cap [rad]", is_name=True),
                 *(
                     column
                     for name in TURNS
@@ -338,22 +373,22 @@ STUDIES = Experiment(
                     )
                 ),
             ),
-            "Caps of the step, random chains of 5 links",
+            "Caps of the largest joint change per step, random chains of 5 links",
             {"table": "caps"},
         ),
         ResultTable(
             (
                 Column("links", "links", is_name=True),
                 *(Column(f"{name}_median", f"{name}, median") for name in METHODS),
-                Column("transpose_least", "transpose, least", ".0f", is_compared=False),
-                Column("transpose_four", "transpose in 4 or fewer [%]", ".0f"),
+                Column("transpose_least", "transpose, smallest", ".0f", is_compared=False),
+                Column("transpose_four", "transpose, 4 or fewer [%]", ".0f"),
             ),
-            "Iterations to 0.01, random chains",
+            "Iterations to a distance of 0.01, random chains",
             {"table": "links"},
         ),
     ),
     run=run,
     plot=plot,
     samples=50,
-    samples_are="random chains of a kind",
+    samples_are="random chains per row",
 )

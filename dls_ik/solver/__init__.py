@@ -41,7 +41,10 @@ _said = False
 
 
 def _announce(kernel: Any) -> None:
-    """Send the compilation message, once, if numba compiles a kernel of `LONG_KERNELS`."""
+    """Send the compilation message when numba first compiles one of the `LONG_KERNELS`.
+
+    `kernel` is the numba function that is being compiled; for other functions nothing is sent.
+    """
     global _said
     module = kernel.py_func.__module__ or ""  # the name is None for functions of numba itself
     ours = module.startswith("dls_ik.core") and kernel.py_func.__name__ in LONG_KERNELS
@@ -51,10 +54,12 @@ def _announce(kernel: Any) -> None:
 
 
 def compilation_message(version: str, is_kept: bool = True) -> str:
-    """Return the message that kernels are being compiled; old numba versions should be upgraded.
+    """Return the message that kernels are being compiled, with the expected duration.
+
+    If the numba version is older than `MIN_NUMBA`, the message recommends an upgrade.
 
     Args:
-        version: Version of numba.
+        version: Version of numba, such as "0.59.1".
         is_kept: Whether the compiled kernels can be stored on disk.
     """
     major, minor = version.split(".")[:2]
@@ -68,7 +73,7 @@ def compilation_message(version: str, is_kept: bool = True) -> str:
 
 
 def _report(failure: str) -> None:
-    """Send a message about a failure of the kernel cache, and no compilation message later."""
+    """Send the message `failure` about the kernel cache; suppress later compilation messages."""
     global _said
     _said = True  # the failure message already says that kernels are compiled
     _say(failure)

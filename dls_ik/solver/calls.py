@@ -63,14 +63,17 @@ MIN_CHUNKS_PER_THREAD = 8  # minimum number of chunks per thread, if there are e
 def solve_pose(
     search: Search, T: PoseLike, seed: JointValues | None, timeout: float, begin: float
 ) -> IkResult:
-    """Solve for a pose; see :meth:`dls_ik.IkSolver.solve`.
+    """Solve for the pose T; :meth:`dls_ik.IkSolver.solve` explains pose, seed and result.
 
-    Most poses are reached in the first attempts. The first attempts run on the arrays of the
-    caller, which the kernel validates, because validation in Python would add a tenth of the time,
-    and a generator would add another tenth.
+    Most poses are reached in the first attempts, so these are made as fast as possible: the kernel
+    validates the arrays of the caller, because validation in Python would take 10 % longer, and a
+    generator would take another 10 %. Only if the first attempts fail, a generator continues.
 
     Args:
-        timeout: [s].
+        search: Search for the solution.
+        T: Desired pose in any form.
+        seed: Start configuration; None if the caller gave no seed.
+        timeout: Maximum duration [s].
         begin: Time of the call on the clock of `time.perf_counter` [s].
     """
     row, given = None, None if search.is_narrowed else _as_given(search, T, seed)
@@ -93,15 +96,18 @@ def pose_slices(
     begin: float,
     row: Rows | None = None,
 ) -> Generator[None, None, IkResult]:
-    """Solve for a pose given as kernel arrays; see :meth:`dls_ik.IkSolver.slices`.
+    """Return a generator that solves for a pose, and yields about every 10 ms.
+
+    The generator returns the result; see :meth:`dls_ik.IkSolver.slices`.
 
     Args:
-        poses: (1, k, 4, 4) desired poses.
+        search: Search for the solution.
+        poses: (1, k, 4, 4) desired poses of the k tips.
         seeds: (1, n) seed [rad or m].
         seeded: Whether the caller gave a seed.
-        timeout: [s].
+        timeout: Maximum duration [s].
         begin: Time of the call on the clock of `time.perf_counter` [s].
-        row: State of the search if the caller has already run the first attempts, otherwise None.
+        row: State of the search after the first attempts; None if no attempts have been made.
 
     Raises:
         PoseError: If the pose is not valid.
@@ -112,7 +118,7 @@ def pose_slices(
     if row is None:
         row, before = _new_row(search), time.perf_counter()
         search.attempt(poses, seeds, search.first_attempts, row, seeded)
-    if not row.counts[0, ATTEMPTS]:  # skipped by the kernel: inexact or invalid pose or seed
+    if not row.counts[0, ATTEMPTS]:  # the kernel skipped an inexact or invalid pose or seed
         poses, seeds = search.checked(poses[0], seeds[0])
         search.attempt(poses, seeds, search.first_attempts, row, seeded)
     deadline = math.inf if no_answer[0] else begin + timeout
@@ -136,16 +142,21 @@ def _attempts(
     row: Rows,
     no_answer: bool,
 ) -> Generator[None, None, Status]:
-    """Continue a search after its first attempts in slices, and yield before each slice.
+    """Continue a search in slices of several attempts; yield before each slice.
 
     The number of attempts at most doubles from slice to slice, and is limited to the number that
-    takes `SLICE_DURATION`. If no solution is found, the solver tries to prove the pose unreachable,
-    first after `prove_after` attempts and again at the end of the search. The status is UNREACHABLE
-    if the proof succeeds or `no_answer` is true.
+    takes `SLICE_DURATION`. If no solution is found, the solver tries to prove the pose unreachable
+    after `prove_after` attempts, and again at the end of the search. The status is UNREACHABLE if
+    the proof succeeds or `no_answer` is true.
 
     Args:
+        search: Search for the solution.
+        poses: (1, k, 4, 4) desired poses.
+        seeds: (1, n) seed [rad or m].
+        seeded: Whether the caller gave a seed.
         deadline: Latest end of the search on the clock of `time.perf_counter` [s].
-        before: Time at which the first attempts started, on the same clock [s].
+        before: Time at which the first attempts started, on the clock of `time.perf_counter` [s].
+        row: State of the search after the first attempts, read and written.
         no_answer: Whether no configuration within the limits is within `max_change` of the seed.
 
     Returns:
@@ -178,7 +189,7 @@ def _attempts(
 
 
 def finished(slices: Generator[None, None, Result]) -> Result:
-    """Run a generator to its end, and return its result."""
+    """Run a generator to its end, and return the value of its ``return`` statement."""
     try:
         while True:
             next(slices)
@@ -201,14 +212,20 @@ def _result(search: Search, row: Rows, status: Status, success: bool, begin: flo
 
 
 def _new_row(search: Search) -> Rows:
-    """Return the state of a search for one pose before its first attempt; only counts are set."""
+    """Return the state of a search for one pose before the first attempt.
+
+    The counts are 0; the configuration and the figures are not initialized, which saves time.
+    """
     counts = np.zeros((1, search.columns), np.int64)
     counts[0, STATE] = search.options.random_seed
     return Rows(counts, np.empty((1, search.robot.n)), np.empty((1, 3)))
 
 
 def _as_given(search: Search, T: Any, seed: Any) -> tuple[Array, Array] | None:
-    """Return the pose (1, k, 4, 4) and seed (1, n) as views, or None if a copy is needed."""
+    """Return views of the given pose, (1, k, 4, 4), and seed, (1, n), for the kernels.
+
+    Return None if one of them is not a plain array (see :func:`is_plain`) and must be converted.
+    """
     k = len(search.robot.tips)
     if not is_plain(T, (4, 4) if k == 1 else (k, 4, 4)):
         return None
@@ -221,7 +238,11 @@ def _as_given(search: Search, T: Any, seed: Any) -> tuple[Array, Array] | None:
 
 
 def solve_all(search: Search, T: PoseLike, count: int, seed: JointValues | None) -> Array:
-    """Find distinct solutions of a pose; see :meth:`dls_ik.IkSolver.solve_all`."""
+    """Find at most `count` distinct solutions of the pose T; see :meth:`dls_ik.IkSolver.solve_all`.
+
+    Returns:
+        Solutions (s, n) [rad or m], sorted by the distance from the seed.
+    """
     count = checked_count("count", count, 0)
     poses, near = search.checked(T, seed)
     weights = search.problem.starts.joint_weights
@@ -245,20 +266,30 @@ def solve_all(search: Search, T: PoseLike, count: int, seed: JointValues | None)
 
 
 def _nearest_solution(search: Search, poses: Array, near: Array) -> Array:
-    """Return the solution (1, n) that `solve_type="distance"` finds; (0, n) if it finds none."""
+    """Search for the solution closest to a configuration, as with `solve_type="distance"`.
+
+    Args:
+        search: Search.
+        poses: (1, k, 4, 4) desired pose.
+        near: (1, n) configuration [rad or m].
+
+    Returns:
+        The solution as (1, n) [rad or m]; (0, n) if none is found.
+    """
     row = search.new_rows(1)
     replace(search, kind=NEAREST).attempt(poses, near, search.options.num_candidates, row)
     return _admissible(search, row.best[found(row)], near)
 
 
 def _solutions(search: Search, poses: Array, starts: Array | None, near: Array) -> Array:
-    """Return the solutions (s, n) of one attempt from each start.
+    """Make one attempt from each start, and return the solutions (s, n) [rad or m].
 
     Args:
         search: Search.
         poses: (1, k, 4, 4) desired pose.
-        starts: (b, n) start configurations [rad or m]; None stands for those of the start table.
-        near: (1, n) configuration near which joints without limits are placed [rad or m].
+        starts: (b, n) start configurations [rad or m]; None stands for starts of the start table.
+        near: (1, n) configuration [rad or m]. Joints that can make full turns are turned to the
+            position closest to this configuration.
     """
     b = LEAF if starts is None else len(starts)
     rows = search.new_rows(b)
@@ -276,7 +307,8 @@ def _solutions(search: Search, poses: Array, starts: Array | None, near: Array) 
 def _bounds_of_starts(search: Search, near: Array) -> tuple[Array, Array]:
     """Return the lower and upper bounds (1, n) of random starts [rad or m].
 
-    The bounds are the joint limits, intersected with the range `max_change` around `near` (1, n).
+    The bounds are the joint limits, intersected with the range `max_change` around the
+    configuration `near` (1, n).
     """
     robot, change = search.robot, search.max_change
     low, high = np.maximum(robot.lower, near - change), np.minimum(robot.upper, near + change)
@@ -287,15 +319,23 @@ def _bounds_of_starts(search: Search, near: Array) -> tuple[Array, Array]:
 
 
 def _admissible(search: Search, q: Array, near: Array) -> Array:
-    """Return the rows of q (s, n) inside the limits and within `max_change` of `near`."""
+    """Return the rows of q (s, n) that are inside the limits and within `max_change` of `near`.
+
+    `near` is a configuration (1, n) [rad or m].
+    """
     return q[search.is_inside(q) & search.is_near(q, near)]
 
 
 def _distinct(weights: Array, kept: Array, more: Array) -> Array:
-    """Return `kept` (s, n) extended by the rows of `more` (b, n) that differ from all rows kept.
+    """Append the rows of `more` to `kept` that differ from all rows kept so far; return the result.
+
+    Rows differ if some joint differs by more than `MIN_DIFFERENCE` after multiplication by the
+    square root of its weight.
 
     Args:
         weights: (n,) weights of the joint metric.
+        kept: (s, n) configurations [rad or m].
+        more: (b, n) configurations [rad or m].
     """
     for q in more:
         if ((np.sqrt(weights) * np.abs(kept - q)).max(axis=1, initial=0.0) > MIN_DIFFERENCE).all():
@@ -313,7 +353,7 @@ def solve_batch(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> IkBatchResult:
-    """Solve for many poses; see :meth:`dls_ik.IkSolver.solve_batch`."""
+    """Solve for many poses independently; :meth:`dls_ik.IkSolver.solve_batch` has the arguments."""
     begin = time.perf_counter()
     poses = batch_poses(Ts, len(search.robot.tips), search.position_only)
     starts = search.middle if seeds is None else _checked_seeds(seeds, search.robot)
@@ -344,13 +384,17 @@ def solve_batch(
 def solve_rows(
     search: Search, poses: Array, seeds: Array, seeded: bool, rows: Rows
 ) -> NDArray[np.int64]:
-    """Search for a solution of every pose, and return the status (b,) of each search.
+    """Search for a solution of every pose without a timeout.
 
     Args:
-        poses: (b, k, 4, 4) desired poses, not validated.
+        search: Search.
+        poses: (b, k, 4, 4) desired poses; the kernels validate them.
         seeds: (b, n) seeds, or (1, n) for all poses [rad or m].
         seeded: Whether the caller gave seeds.
-        rows: State of the searches, to which the results are written.
+        rows: State of the searches before the first attempt; the results are written to it.
+
+    Returns:
+        (b,) values of `Status`.
     """
     seeds, no_answer = search.starts(seeds)
     no_answer = np.broadcast_to(no_answer, len(poses))
@@ -374,7 +418,10 @@ def solve_rows(
 def _solve_inexact(
     search: Search, poses: Array, seeds: Array, seeded: bool, attempts: int, rows: Rows
 ) -> Array:
-    """Run attempts for poses that the kernel skipped because their rotation is slightly inexact.
+    """Make attempts for poses that the kernel skipped because a rotation is slightly inexact.
+
+    The rotations of these poses are made exact before. The arguments are those of
+    :meth:`Search.attempt`.
 
     Returns:
         The poses (b, k, 4, 4); a copy with exact rotations if some rotations were inexact.
@@ -394,7 +441,7 @@ def _solve_inexact(
 
 
 def usable_cores() -> int:
-    """Return the number of cores that this process may use; on other systems than Linux, all."""
+    """Return the number of cores that this process may use; all cores if not on Linux."""
     affinity = getattr(os, "sched_getaffinity", None)
     return (os.cpu_count() or 1) if affinity is None else len(affinity(0))
 
@@ -402,13 +449,14 @@ def usable_cores() -> int:
 def _in_chunks(
     solve: Callable[[slice], None], b: int, threads: int, progress: Progress | None
 ) -> None:
-    """Call `solve` for slices of b rows in several threads; kernels run without the GIL.
+    """Call `solve` for slices of b rows in several threads, in which kernels run without the GIL.
 
     Args:
         solve: Function that solves the rows of a slice.
         b: Number of rows.
         threads: Number of threads.
-        progress: Function that is called with the numbers of finished rows and of all rows.
+        progress: Function that is called with the numbers of finished rows and of all rows, or
+            None.
     """
     size = min(MAX_CHUNK_SIZE, max(1, -(-b // (MIN_CHUNKS_PER_THREAD * threads))))
     stopped = threading.Event()
@@ -443,7 +491,7 @@ def batch_result(
         search: Search.
         rows: Final state of the searches.
         status: (b,) values of `Status`.
-        success: (b,) whether a row holds an answer.
+        success: (b,) whether the configuration of a row is an answer, from :func:`has_answer`.
         begin: Time of the call on the clock of `time.perf_counter` [s].
     """
     return IkBatchResult(

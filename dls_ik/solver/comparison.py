@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Comparison of methods by their single steps, toward one target and along a path.
+"""Comparison of methods by single steps, toward one target and along a path of targets.
 
-Along the path, each step takes a fixed time. The steps are made by the method alone: there are no
+Along a path, each step takes a fixed time. The method alone makes the steps: there are no
 controller limits, no restarts and no fallback method.
 """
 
@@ -31,7 +31,7 @@ MIN_SINGULAR_VALUE = 1e-9  # smaller singular values count as zero, such as thos
 
 
 class MethodRun(NamedTuple):
-    """Steps of one method from a start configuration; s is the number of steps."""
+    """Configurations and figures of one method that makes s steps from a start configuration."""
 
     q: Array  # (s + 1, n) [rad or m]
     error: Array  # (s + 1,) norm of the scaled task error before each step and after the last [m]
@@ -42,7 +42,7 @@ class MethodRun(NamedTuple):
 
 
 class Peaks(NamedTuple):
-    """Step count and maximum values of one method, toward the target and along the path."""
+    """Summary of one method: number of steps to a target, and extreme values along a path."""
 
     iterations: int | None  # steps to the target; None if it is not reached
     largest_step: float  # largest joint change in a step toward the target [rad or m]
@@ -54,7 +54,10 @@ class Peaks(NamedTuple):
 
 
 class PathComparison(NamedTuple):
-    """Runs of several methods, toward the pose farthest from a path's start and along the path."""
+    """Runs of several methods, each toward a target and along a path.
+
+    The target is the pose of the path that is farthest from the first pose.
+    """
 
     robot: RobotModel
     path: PosePath
@@ -64,11 +67,11 @@ class PathComparison(NamedTuple):
     along: dict[str, MethodRun]  # runs along the path, by method
 
     def peaks(self) -> dict[str, Peaks]:
-        """Return the step count and maximum values of each method, by method name."""
+        """Return the summary of each method, by method name."""
         return {name: self._peaks(name) for name in self.along}
 
     def _peaks(self, name: str) -> Peaks:
-        """Return the step count and maximum values of one method."""
+        """Return the summary of the method with a name."""
         first, run = self.at_target[name], self.along[name]
         is_there = first.error[-1] <= self.tolerance
         errors = run.position_error[1 + self.path.first_counted :]
@@ -91,10 +94,10 @@ def compare_on_path(
     steps: int = MAX_STEPS,
     **options: Unpack[SolverKeywords],
 ) -> PathComparison:
-    """Run each method twice from the start of a path: to its farthest pose, and along the path.
+    """Run each method twice from the start of a path: to the farthest pose, and along the path.
 
-    The farthest pose is the pose at the largest distance from the first pose. Along the path, each
-    method makes one step per pose.
+    The farthest pose is the pose of the path with the largest distance from the first pose. Along
+    the path, each method makes one step per pose.
 
     Args:
         robot: Robot model.
@@ -122,14 +125,15 @@ def compare_on_path(
     for name in dict.fromkeys(parse_method(method).name for method in methods):
         stepper = paced_stepper(robot, name, path.start, path.dt, task, options)
         tolerance = max(tolerance, stepper.options.position_tolerance)
-        at_target[name] = _until(_run(stepper, np.repeat(far[None], steps, axis=0)), tolerance)
+        to_target = _run(stepper, np.repeat(far[None], steps, axis=0))
+        at_target[name] = _cut_at_target(to_target, tolerance)
         stepper.reset(path.start)
         along[name] = _run(stepper, path.Ts)
     return PathComparison(robot, path, task, tolerance, at_target, along)
 
 
 def _run(stepper: Stepper, Ts: Array) -> MethodRun:
-    """Make one step toward each target (s, 4, 4), and return the figures of all configurations."""
+    """Make one step toward each of the targets Ts (s, 4, 4), and return the run."""
     robot, trace = stepper.robot, stepper.run(Ts, len(Ts))
     q, goals = trace.q, np.concatenate([Ts[:1], Ts])  # goals: target of each configuration
     position = np.linalg.norm(robot.fk(q)[:, :3, 3] - goals[:, :3, 3], axis=1)
@@ -158,8 +162,11 @@ def _jacobians(stepper: Stepper, q: Array, Ts: Array) -> Array:
     return np.asarray(rows.weight[:, None] * J[:, rows.component])
 
 
-def _until(run: MethodRun, tolerance: float) -> MethodRun:
-    """Return a run without the steps after the target is reached."""
+def _cut_at_target(run: MethodRun, tolerance: float) -> MethodRun:
+    """Return the run without the steps after the one that reaches the target.
+
+    The target is reached when the norm of the scaled error is at most `tolerance` [m].
+    """
     there = np.flatnonzero(run.error <= tolerance)
     last = max(1, int(there[0])) if len(there) else len(run.step)
     return MethodRun(

@@ -1,6 +1,10 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The last stage of a search: final attempts for a pose that is not reached, and the status."""
+"""The last stage of a search: final attempts for poses that are not reached, and the status.
+
+The array `Rows.figures` of a row has the position error, the rotation error, and a measure for the
+selection of solutions.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +37,7 @@ NUM_ROUNDS, ROUND_SIZE = 30, 48  # maximum number of rounds, and configurations 
 START_DEVIATION, MIN_DEVIATION, MAX_DEVIATION = 0.05, 1e-5, 3.0
 GROWTH, SHRINKAGE = 2.0, 0.6  # factors of the deviation after a success, and after a failure
 NUM_TOWARD = 8  # number of configurations per round on the line toward a solution
-SHARES = 2.0 ** -np.arange(NUM_TOWARD)[:, None]  # positions on that line; 1 is the solution
+SHARES = 2.0 ** -np.arange(NUM_TOWARD)[:, None]  # positions on this line; 1 is the solution
 
 
 def conclude(
@@ -44,14 +48,22 @@ def conclude(
     ended: NDArray[np.int64],
     no_answer: NDArray[np.bool_],
 ) -> NDArray[np.int64]:
-    """Make final attempts for poses not yet reached, and return the status (b,) of each search.
+    """Make final attempts for poses that are not reached, and determine the status of each search.
+
+    Final attempts are made with the option `approximate`, and for poses proven unreachable by
+    method "auto".
 
     Args:
+        search: Search.
         poses: (b, k, 4, 4) desired poses.
         seeds: (b, n) seeds, or (1, n) for all poses [rad or m].
         rows: State of the searches, read and written.
-        ended: (b,) status that a row gets if it has no solution; REFUSED for skipped rows.
-        no_answer: (b,) rows that cannot have an answer, from :meth:`Search.starts`.
+        ended: (b,) status of each row if no solution is found; REFUSED for rows whose pose or seed
+            is not valid.
+        no_answer: (b,) whether a row cannot have an answer, from :meth:`Search.starts`.
+
+    Returns:
+        (b,) values of `Status`.
     """
     begun, solved = ended != REFUSED, found(rows)
     if not solved.all():
@@ -59,7 +71,7 @@ def conclude(
         which = np.flatnonzero(begun & near & ~solved)
         if len(which):
             part = some_rows(rows, which)
-            _come_nearer(search, poses[which], seeds_of(seeds, which), part)
+            _make_final_attempts(search, poses[which], seeds_of(seeds, which), part)
             put_back(rows, which, part)
             solved = found(rows)
     ended = np.where(solved, SUCCESS, ended)
@@ -74,12 +86,15 @@ def conclude(
 def pairs_in_the_way(
     search: Search, rows: Rows, status: NDArray[np.int64]
 ) -> tuple[Pair | None, ...]:
-    """Return (b,) the pair that collided most often in each search; () without a scene.
+    """Return for each of b searches the pair of links or objects that collided most often.
 
     Args:
         search: Search.
         rows: Final state of the searches.
-        status: (b,) statuses; rows with a status other than IN_COLLISION get None.
+        status: (b,) values of `Status`.
+
+    Returns:
+        b pairs, None for rows whose status is not IN_COLLISION; () if the search has no scene.
     """
     if search.snapshot is None:
         return ()
@@ -92,11 +107,17 @@ def pairs_in_the_way(
 def has_answer(
     search: Search, status: NDArray[np.int64], q: Array, seeds: Array
 ) -> NDArray[np.bool_]:
-    """Return (b,) whether the configuration of a row is an answer.
+    """Return (b,) whether the best configuration of each search is an answer.
 
-    With the option `approximate`, the configuration closest to a pose that is not reached is an
-    answer too, if it is collision-free. A configuration outside the joint limits, which some
-    methods do not enforce, is never an answer.
+    A solution is an answer. With the option `approximate`, the configuration closest to a pose that
+    is not reached is an answer too, if it is collision-free. A configuration outside the joint
+    limits, which some methods do not enforce, is never an answer.
+
+    Args:
+        search: Search.
+        status: (b,) values of `Status`.
+        q: (b, n) best configurations [rad or m].
+        seeds: (b, n) seeds, or (1, n) for all poses [rad or m].
     """
     success: NDArray[np.bool_] = status == SUCCESS
     if search.approximate:
@@ -107,14 +128,20 @@ def has_answer(
     return success
 
 
-def _come_nearer(search: Search, poses: Array, seeds: Array, rows: Rows) -> None:
-    """Make final attempts for poses not yet reached, and keep closer configurations.
+def _make_final_attempts(search: Search, poses: Array, seeds: Array, rows: Rows) -> None:
+    """Make final attempts for poses that are not reached, and keep closer configurations.
 
     The attempts start at the best configuration so far, or at the seed if `max_change` is finite.
     Final attempts are not counted as restarts, but their steps are counted.
+
+    Args:
+        search: Search.
+        poses: (b, k, 4, 4) desired poses.
+        seeds: (b, n) seeds, or (1, n) for all poses [rad or m].
+        rows: State of the searches, read and written.
     """
     if search.snapshot is not None and search.approximate:
-        _come_nearer_free(search, search.snapshot, poses, seeds, rows)
+        _make_final_attempts_in_scene(search, search.snapshot, poses, seeds, rows)
         return
     tried = search.new_rows(len(poses))
     starts = seeds if search.is_narrowed else np.ascontiguousarray(rows.best)
@@ -123,13 +150,21 @@ def _come_nearer(search: Search, poses: Array, seeds: Array, rows: Rows) -> None
     _take(rows, tried, found(tried) | (_errors(search, tried) < _errors(search, rows)))
 
 
-def _come_nearer_free(
+def _make_final_attempts_in_scene(
     search: Search, snapshot: SceneSnapshot, poses: Array, seeds: Array, rows: Rows
 ) -> None:
-    """Make final attempts one by one, and keep the closest collision-free configuration.
+    """Make final attempts one by one, and keep the closest collision-free configurations.
 
-    The first attempt starts at the best configuration so far, or at the seed if `max_change` is
-    finite; the others start at random configurations.
+    The first attempt of a pose starts at the best configuration so far, or at the seed if
+    `max_change` is finite; the other attempts start at random configurations. For poses of which
+    all solutions collide, :func:`_search_collision_free` follows.
+
+    Args:
+        search: Search.
+        snapshot: Scene.
+        poses: (b, k, 4, 4) desired poses.
+        seeds: (b, n) seeds, or (1, n) for all poses [rad or m].
+        rows: State of the searches, read and written.
     """
     starts = seeds if search.is_narrowed else np.ascontiguousarray(rows.best)
     smallest = np.where(snapshot.in_collision(rows.best), np.inf, _errors(search, rows))
@@ -144,13 +179,16 @@ def _come_nearer_free(
     if search.problem.kdl is not None:  # KDL cannot evaluate a configuration without making a step
         return
     for i in np.flatnonzero(search.was_blocked(rows) & ~found(rows)).tolist():
-        _come_out(search, snapshot, poses[[i]], seeds_of(seeds, np.array([i])), rows, i)
+        seed = seeds_of(seeds, np.array([i]))
+        _search_collision_free(search, snapshot, poses[[i]], seed, rows, i)
 
 
-def _come_out(
+def _search_collision_free(
     search: Search, snapshot: SceneSnapshot, T: Array, seed: Array, rows: Rows, i: int
 ) -> None:
     """Search for the collision-free configuration closest to a pose, and write it to row i.
+
+    If none is found, the row does not change.
 
     Args:
         search: Search.
@@ -188,14 +226,17 @@ def _come_out(
 
 
 def _errors(search: Search, rows: Rows) -> Array:
-    """Return (b,) the norm of the position error and the weighted rotation error [m]."""
+    """Return (b,) the norm of position error and weighted rotation error of each row [m]."""
     weights = np.array([1.0, search.problem.goal.rotation_weight])
     lengths: Array = np.linalg.norm(rows.figures[:, :2] * weights, axis=1)
     return lengths
 
 
 def _take(rows: Rows, tried: Rows, is_closer: NDArray[np.bool_]) -> None:
-    """Copy the rows of `tried` selected by `is_closer` (b,) to `rows`; add all step counts."""
+    """Copy the rows of `tried` for which `is_closer` (b,) is true to `rows`.
+
+    The step counts of all rows of `tried` are added to those of `rows`.
+    """
     rows.best[is_closer], rows.figures[is_closer] = tried.best[is_closer], tried.figures[is_closer]
     rows.counts[is_closer, FOUND] = tried.counts[is_closer, FOUND]
     rows.counts[:, STEPS] += tried.counts[:, STEPS]
@@ -211,21 +252,23 @@ def nearest_free(
     """Search for the collision-free configuration with the smallest pose error.
 
     The search is an evolution strategy with one parent (Rechenberg 1973). Each round draws random
-    configurations around the best collision-free configuration. Some configurations of the round
-    are instead on the line from the best configuration to the end of an attempt that ignores the
-    scene. As long as no collision-free configuration is known, all configurations are drawn around
-    the solutions in collision.
+    configurations around the best collision-free configuration known so far. Some configurations of
+    a round are instead on the line from the best configuration to the last configuration of an
+    attempt that starts there and ignores the scene. As long as no collision-free configuration is
+    known, all configurations are drawn around the solutions in collision.
 
     Args:
         observe: Function that clips configurations (b, n) to the limits, and returns their errors
-            (b,) and rows. The error of a configuration not proven collision-free is inf.
-        advance: Function that returns the last q (n,) of an attempt from q (n,) without a scene.
+            (b,) [m] and their `Rows`. The error is inf if a configuration is not proven
+            collision-free.
+        advance: Function that makes an attempt from a configuration (n,) without a scene, and
+            returns the last configuration (n,) of the attempt.
         solutions: (s, n) solutions in collision [rad or m].
         deviation: (n,) standard deviations of the joints, relative to each other.
         rng: Generator of the random configurations.
 
     Returns:
-        The configuration (n,) [rad or m] and its figures (3,), as in `Rows`; None if no
+        The configuration (n,) [rad or m] and its row (3,) of `Rows.figures`; None if no
         collision-free configuration is found.
     """
     errors, rows = observe(solutions)

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Paths on which methods differ: past a singularity, and out of reach.
+"""Search for paths on which methods differ: past a singularity, and out of reach.
 
-Singular configurations are found by descent on the smallest singular value of the task's Jacobian.
-At a singular configuration there is a direction in which the tip cannot move; candidate paths lead
-along this direction. Several methods follow each candidate path by bare steps: one step of the
-method per pose, without restarts. The first path on which the undamped method moves the joints
-clearly faster than the damped methods is chosen. If there is no such path, the path with the
-largest ratio of undamped to damped speed is chosen.
+Singular configurations are found by a descent that minimizes the smallest singular value of the
+task's Jacobian. At a singular configuration there is a direction in which the tip cannot move;
+candidate paths lead along this direction. Several methods follow each candidate path by bare steps:
+one step of the method per pose, without restarts. The first path on which the undamped method moves
+the joints clearly faster than the damped methods is chosen. If there is no such path, the path with
+the largest ratio of undamped to damped speed is chosen.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ CROSSING, PASSING, EDGE = "through a singularity", "past a singularity", "to the
 
 
 class PosePath(NamedTuple):
-    """Targets at equal intervals of time."""
+    """Path of target poses at equal time intervals, and a start configuration."""
 
     about: str  # description such as "past a singularity"
     Ts: Array  # (t, 4, 4) T_base_tip [m]
@@ -72,7 +72,7 @@ class PosePath(NamedTuple):
 
 
 class BareRun(NamedTuple):
-    """Result of following a path by the bare steps of a method."""
+    """Largest speed and error of a method that follows a path by one step per pose."""
 
     peak: float  # maximum speed of any joint [rad/s or m/s]
     error: float  # maximum position error [m]; if the tip only rotates, rotation error [rad]
@@ -82,26 +82,35 @@ class HardPath(NamedTuple):
     """A path along the direction in which the tip cannot move at a singular configuration."""
 
     path: PosePath
-    beyond: float  # [m or rad] distance of the path's end beyond the reach
+    beyond: float  # [m or rad] distance by which the path leaves the reach; 0.0 if it stays inside
     runs: tuple[BareRun, ...]  # one for each of METHODS
 
     @property
     def ratio(self) -> float:
-        """Peak speed of the undamped method divided by the largest peak of the other methods."""
+        """Peak joint speed of the undamped method divided by that of the fastest damped method."""
         return self.runs[0].peak / max(run.peak for run in self.runs[1:])
 
 
 def default_task(robot: RobotModel) -> Task | None:
-    """Return None (full pose) if the Jacobian of an arm has rank 6, otherwise the position task."""
+    """Return the task with which paths of an arm are searched, depending on the arm's mobility.
+
+    The task is None (the full pose) if the Jacobian of the arm has rank 6; otherwise it is the
+    position.
+    """
     return None if PathSearch(robot).rank == 6 else Task.position_only()
 
 
 def singular_path(robot: RobotModel, task: Task | None = None) -> PosePath:
     """Find a path that passes a singularity, forward and back, in two laps.
 
-    The displacement along the path is a cosine of time. If the methods do not differ on any such
-    path, as for a planar arm with two links, a path to the edge of the reach is returned. If the
-    methods do not differ on a path to the edge either, the path of :func:`reach_path` is returned.
+    The displacement along the path is a cosine of time. If the speeds of the methods do not differ
+    on any such path, as for a planar arm with two links, a path to the edge of the reach is
+    returned. If they do not differ on a path to the edge either, the path of :func:`reach_path` is
+    returned.
+
+    Args:
+        robot: Arm with one tip.
+        task: Part of the pose that must be reached; None stands for the full pose.
 
     Raises:
         RobotModelError: If the robot has several tips, or no path is found.
@@ -114,6 +123,10 @@ def reach_path(robot: RobotModel, task: Task | None = None) -> PosePath:
     """Find a straight path out of reach and back, in two laps.
 
     The displacement along the path is a cosine of time.
+
+    Args:
+        robot: Arm with one tip.
+        task: Part of the pose that must be reached; None stands for the full pose.
 
     Raises:
         RobotModelError: If the robot has several tips, or no boundary of the workspace is found.
@@ -136,11 +149,13 @@ def reach_path(robot: RobotModel, task: Task | None = None) -> PosePath:
 
 
 class PathSearch:
-    """A search for paths of an arm with one tip near singular configurations of its task.
+    """Search for paths that pass or approach singular configurations of an arm with one tip.
 
     Args:
-        start: (n,) joint positions near which singularities are preferred [rad or m]; default: a
-            bent arm.
+        robot: Arm with one tip.
+        task: Part of the pose that must be reached; None stands for the full pose.
+        start: (n,) joint positions [rad or m]; singular configurations near these are preferred.
+            The default is a bent arm.
 
     Raises:
         RobotModelError: If the robot has several tips.
@@ -158,7 +173,10 @@ class PathSearch:
         self.start = ready_configuration(robot) if start is None else start
 
     def jacobians(self, q: Array) -> Array:
-        """Return the task's Jacobians (b, r, n) at q (b, n), with weighted rotation rows."""
+        """Return the task's Jacobians (b, r, n) at q (b, n) [rad or m].
+
+        Rotation rows are multiplied by `ROTATION_WEIGHT`.
+        """
         weights = np.repeat(
             (1.0, ROTATION_WEIGHT), (len(self.task.position), len(self.task.rotation))
         )
@@ -166,7 +184,7 @@ class PathSearch:
 
     @cached_property
     def rank(self) -> int:
-        """Rank of the Jacobian at almost every configuration."""
+        """Rank of the task's Jacobian at configurations that are not singular."""
         J = self.jacobians(self.robot.random(np.random.default_rng(0), 50))
         s = np.linalg.svd(J, compute_uv=False)
         return int((s > RANK_TOLERANCE * s[:, :1]).sum(axis=1).max())
@@ -178,18 +196,18 @@ class PathSearch:
 
     @cached_property
     def samples(self) -> Array:
-        """Random configurations (b, n) [rad or m]."""
+        """Random configurations (b, n) [rad or m] within the limits, to estimate the reach."""
         return self.robot.random(np.random.default_rng(REACH_SEED), NUM_REACH_SAMPLES)
 
     @cached_property
     def middle(self) -> Array:
-        """Middle (3,) of the workspace [m]."""
+        """Center (3,) [m] of the bounding box of the tip positions of `samples`."""
         tips = self.robot.fk(self.samples)[:, :3, 3]
         return np.asarray(0.5 * (tips.min(axis=0) + tips.max(axis=0)))
 
     @cached_property
     def reach(self) -> float:
-        """Maximum distance of the tip from the middle of the workspace [m]."""
+        """Maximum distance [m] of the tip from `middle` in the configurations `samples`."""
         tips = self.robot.fk(self.samples)[:, :3, 3]
         return float(np.linalg.norm(tips - self.middle, axis=1).max())
 
@@ -200,16 +218,20 @@ class PathSearch:
         return HALF_LENGTH * (1.0 if is_usual else self.reach)
 
     def descend(self, q: Array) -> Array:
-        """Return the ends (b, n) of descents to singularities from q (b, n), within the limits."""
+        """Minimize the smallest singular value from each start q (b, n) within the limits.
+
+        Returns:
+            The last configurations (b, n) [rad or m], which need not be singular.
+        """
         return descend(self.jacobians, self.robot, q, self.rank)
 
     def is_singular(self, q: Array) -> bool:
-        """Return whether q (n,) is singular."""
+        """Return whether the task's Jacobian is singular at q (n,) [rad or m]."""
         s = np.linalg.svd(self.jacobians(q[None])[0], compute_uv=False)
         return bool(s[self.rank - 1] < SINGULAR_RATIO * s[0])
 
     def hardest(self) -> HardPath | None:
-        """Return a path on which the methods differ, or None if no such path is found.
+        """Return a path on which the speeds of the methods differ, or None if none is found.
 
         Paths through singularities are tried first, then paths to the edge of the reach.
         """
@@ -217,7 +239,7 @@ class PathSearch:
         for make_paths in (self._crossings, self._edges):
             best: HardPath | None = None
             for q in singular:
-                for path, beyond in make_paths(q, self._lost_motion(q)):
+                for path, beyond in make_paths(q, self._impossible_motion(q)):
                     runs = self._runs(path)
                     if runs is None or runs[0].peak < MIN_PEAK:
                         continue
@@ -231,13 +253,13 @@ class PathSearch:
         return None
 
     def walk(self, about: str, center: Array, q: Array, motion: Array) -> PosePath | None:
-        """Build the path of a pose that is moved by a sequence of displacements.
+        """Build a path of poses, each of which is a pose `center` after a displacement.
 
         Args:
-            about: Description of the path.
-            center: (4, 4) T_base_tip to which the displacements are applied.
+            about: Description of the path, such as "past a singularity".
+            center: (4, 4) pose T_base_tip to which each displacement is applied.
             q: (n,) joint positions near which the path must start [rad or m].
-            motion: (m, 6) displacements [m, rad].
+            motion: (m, 6) displacements [m, rad], one for each pose of the path.
 
         Returns:
             The path; None if no configuration near q reaches the first pose of the path.
@@ -247,7 +269,10 @@ class PathSearch:
         return None if start is None else PosePath(about, Ts, STEP, start, len(Ts) // LAPS)
 
     def _singular_configurations(self) -> Iterator[Array]:
-        """Yield different singular configurations (n,), first the one found from `HINTS`."""
+        """Yield singular configurations (n,) [rad or m] that differ by `MIN_DIFFERENCE`.
+
+        The first one is found by a descent from the configuration of `HINTS`, if the robot has one.
+        """
         rng = np.random.default_rng(DESCENT_SEED)
         spread = np.linspace(0.1, 1.0, NUM_DESCENTS)[:, None]
         starts = self.start + spread * (self.robot.random(rng, NUM_DESCENTS) - self.start)
@@ -263,10 +288,11 @@ class PathSearch:
             if len(found) >= MAX_SINGULARITIES:
                 return
 
-    def _lost_motion(self, q: Array) -> Array:
-        """Return a displacement (6,) that the tip cannot make at a singular q (n,) [m, rad].
+    def _impossible_motion(self, q: Array) -> Array:
+        """Return a displacement (6,) [m, rad] in a direction in which the tip cannot move.
 
-        The displacement is a pure translation or a pure rotation in the base frame.
+        The displacement is a pure translation or a pure rotation in the base frame. `q` (n,) is a
+        singular configuration.
         """
         u = np.linalg.svd(self.jacobians(q[None])[0])[0][:, self.rank - 1]
         rows = ["xyz".index(axis) for axis in self.task.position]
@@ -282,7 +308,9 @@ class PathSearch:
         return np.append(np.zeros(3), HALF_ROTATION * V[3:] / np.linalg.norm(V[3:]))
 
     def _crossings(self, q: Array, lost: Array) -> Iterator[tuple[PosePath, float]]:
-        """Yield paths through and past a singular q (n,), and 0.0, their distance beyond the reach.
+        """Yield paths through and past a singular configuration.
+
+        The second value is the distance by which a path leaves the reach, 0.0.
 
         Args:
             q: (n,) singular configuration [rad or m].
@@ -297,7 +325,7 @@ class PathSearch:
                 yield path, 0.0
 
     def _edges(self, q: Array, lost: Array) -> Iterator[tuple[PosePath, float]]:
-        """Yield paths that end outside the reach, and the distance of each end beyond the reach.
+        """Yield paths that leave the reach, and the distance by which each path leaves it [m].
 
         Args:
             q: (n,) singular configuration at the edge of the reach [rad or m].
@@ -313,7 +341,10 @@ class PathSearch:
                     yield path, share * self.reach
 
     def _start_of(self, q: Array, T: Array) -> Array | None:
-        """Return a solution (n,) of the pose T (4, 4) near q (n,), or None if none is found."""
+        """Return a solution (n,) [rad or m] of the pose T (4, 4), or None if none is found.
+
+        The search starts at or next to the configuration `q` (n,).
+        """
         if self.task == Task():
             solver = IkSolver(self.robot, solve_type="distance", max_restarts=MAX_RESTARTS)
             result = solver.solve(T, q, SOLVE_TIMEOUT)
@@ -325,7 +356,10 @@ class PathSearch:
         return stepper.q if is_there and bool(self.robot.within_limits(stepper.q)) else None
 
     def _runs(self, path: PosePath) -> tuple[BareRun, ...] | None:
-        """Return the runs of all METHODS along a path, or None if a method cannot follow it."""
+        """Follow a path with all METHODS, and return their runs.
+
+        Return None if the joint speed or the error of a method is too large.
+        """
         found = []
         for method in METHODS:
             run = self._run(method, path)
@@ -335,7 +369,7 @@ class PathSearch:
         return tuple(found)
 
     def _run(self, method: str, path: PosePath) -> BareRun:
-        """Return the run of a method that makes one bare step for each pose of a path."""
+        """Follow a path with a method that makes one step per pose, and return the run."""
         stepper = paced_stepper(self.robot, method, path.start, path.dt, self.task)
         q = stepper.run(path.Ts[1:], len(path.Ts) - 1).q
         is_turning = not np.ptp(path.Ts[:, :3, 3], axis=0).max() > 0.0

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Method names such as ``ctp+sd+svf``, and the list of published methods.
 
-A name consists of parts. A method has at most one part of each kind: damping law, limit strategy,
-error bound and step bound. Kernels identify the parts by integer ids, see :mod:`dls_ik.core`.
+A name consists of parts joined by ``+``. A method has at most one part of each kind: damping law,
+limit strategy, error bound and step bound. Kernels identify the parts by integer ids, see
+:mod:`dls_ik.core`. The methods ``auto``, those of KDL and plug-ins do not consist of parts.
 """
 
 from typing import Any, NamedTuple
@@ -17,7 +18,7 @@ AUTO = "auto"
 KDL = ("kdl_lma", "kdl_nr", "kdl_nr_jl")
 PART_KINDS = ("damping law", "limit strategy", "error bound", "step bound")
 
-# Kind, id in `core` and option defaults of each part of a name.
+# Each part of a name: its kind, its id in `core`, and the option defaults that it sets.
 _PARTS: dict[str, tuple[str, int, dict[str, Any]]] = {
     **{name: (PART_KINDS[0], i, {}) for name, i in damping.IDS.items() if "+" not in name},
     **{
@@ -69,66 +70,68 @@ _LONG_NAMES = {
 # and useful combinations.
 _LISTED: dict[str, tuple[str, str]] = {
     AUTO: ("Chan & Lawrence 1988",
-           "any reachable pose inside the limits, or the reason why there is no answer"),
+           "finds a solution inside the limits for any reachable pose, or tells why there is none"),
     "jp": ("Whitney 1969; Colome & Torras 2012, (2), Table II",
-           "exact and quick away from singularities, unbounded at them"),
+           "exact and fast away from singularities; steps are unbounded at singularities"),
     "jt": ("Wolovich & Elliott 1984; Buss & Kim 2004, section 5; Colome & Torras 2012, Table II",
-           "no inverse: cheap steps, many of them"),
+           "needs no inverse: cheap steps, but many of them"),
     "tpinv": ("Tabaczynski 2005, 2.3; Buss & Kim 2004, section 5",
-              "drops directions of small singular values at once"),
+              "ignores directions whose singular values are small"),
     "jd": ("Wampler 1986; Nakamura & Hanafusa 1986; Colome & Torras 2012, Table II",
-           "a bounded inverse; a policy may choose the damping factor"),
+           "bounded inverse; an optional policy chooses the damping factor"),
     "jf": ("Maciejewski & Klein 1988; Colome & Torras 2012, Table II, appendix",
-            "damps the direction of the smallest singular value alone, near a singularity"),
+            "damps only the direction of the smallest singular value, near a singularity"),
     "nf": ("Maciejewski & Klein 1988; Deo & Walker 1993, section 3",
-           "bounds the joint velocity with two directions near singular"),
+           "bounds the joint velocity, even if two directions are nearly singular"),
     "ed": ("Chan & Lawrence 1988; Colome & Torras 2012, Table II",
-           "damped far from the goal, undamped at it: reaches far goals"),
+           "strong damping far from the goal, none at the goal: reaches far goals"),
     "ied": ("Sugihara 2009; Colome & Torras 2012, Table II",
             "as ed, for goals that may be singular"),
     "svf": ("Colome & Torras 2012, (3), (4)",
-            "passes singularities without damping elsewhere"),
+            "passes singularities; almost no damping away from them"),
     "svf+ed": ("Colome & Torras 2012, Table V", "as ed, for goals that may be singular"),
     "sd": ("Colome & Torras 2012, section VI, (8)",
-           "bounds the motion along each singular direction"),
-    "svf+sd": ("Colome & Torras 2012, Table V", "as sd, in fewer steps"),
+           "bounds the joint motion of each singular direction"),
+    "svf+sd": ("Colome & Torras 2012, Table V", "as sd, with fewer steps"),
     "dls": ("Wampler 1986; Buss & Kim 2004, section 5",
-            "a heavy constant factor: smooth motion that lags near singularities"),
-    "odls": ("Deo & Walker 1993, 3.1", "minimum damping that keeps the step within a bound"),
-    "dls+clamp": ("Buss & Kim 2004, sections 3, 5", "targets far out of reach, several tips"),
-    "dls+max": ("Buss & Kim 2004, section 5", "damping, and no joint moves far in a step"),
-    "dls+norm": ("Deo & Walker 1993, DLP-2", "a bound by scaling, for comparison with odls"),
+            "large constant damping: smooth motion that lags near singularities"),
+    "odls": ("Deo & Walker 1993, 3.1", "minimum damping with which the step is within a bound"),
+    "dls+clamp": ("Buss & Kim 2004, sections 3, 5",
+                  "for targets far out of reach, and for several tips"),
+    "dls+max": ("Buss & Kim 2004, section 5", "dls with a bound on the joint motion of a step"),
+    "dls+norm": ("Deo & Walker 1993, DLP-2",
+                 "dls with steps scaled down to a bound, for comparison with odls"),
     "jt+max": ("Buss & Kim 2004, section 5; Tabaczynski 2005, 3.2",
-               "the transpose, and no joint moves far in a step"),
+               "jt with a bound on the joint motion of a step"),
     "tpinv+max": ("Buss & Kim 2004, section 5; Tabaczynski 2005, 3.2",
-                  "the truncated pseudoinverse, and no joint moves far in a step"),
-    "tpinv+halve": ("Tabaczynski 2005, 2.2", "targets out of reach, for comparison"),
+                  "tpinv with a bound on the joint motion of a step"),
+    "tpinv+halve": ("Tabaczynski 2005, 2.2", "for targets out of reach; for comparison"),
     "sdls": ("Buss & Kim 2004, (3), (4)",
-              "bounds each singular direction by the tip motion that it causes"),
-    "sdls+clamp": ("Buss & Kim 2004, sections 3, 5", "as sdls, for far targets"),
+              "bounds the motion of each singular direction by the tip motion that it causes"),
+    "sdls+clamp": ("Buss & Kim 2004, sections 3, 5", "as sdls, for targets far away"),
     "jw": ("Chan & Dubey 1995; Colome & Torras 2012, Table III",
-           "joints that approach a limit move less; limits are not enforced"),
+           "joints move less when they approach a limit; limits are not enforced"),
     "gp": ("Liegeois 1977; Colome & Torras 2012, Table III",
-           "an objective in the null space of a redundant arm"),
-    "gp+dls": ("Deo & Walker 1993, (22), (23), (24)", "as gp, near singularities"),
-    "gp+odls": ("Deo & Walker 1993, 4.1", "as odls, with an objective"),
+           "optimizes an objective in the null space of a redundant arm"),
+    "gp+dls": ("Deo & Walker 1993, (22), (23), (24)", "as gp, damped near singularities"),
+    "gp+odls": ("Deo & Walker 1993, 4.1", "as odls, with an objective in the null space"),
     "ta": ("Egeland et al. 1991; Colome & Torras 2012, Table III",
-           "the objective as one more row of the task"),
-    "ta+dls": ("Deo & Walker 1993, (19)", "as ta; the damping absorbs conflicts"),
+           "adds the objective as a row to the task of a redundant arm"),
+    "ta+dls": ("Deo & Walker 1993, (19)", "as ta, damped where objective and task conflict"),
     "wln": ("Chan & Dubey 1995; Colome & Torras 2012, Table V",
-            "motion toward the limits costs more, in the null space first"),
+            "penalizes motion toward a limit, so that other joints move instead"),
     "jc": ("Raunhardt & Boulic 2007; Colome & Torras 2012, Table III",
-           "holds joints at their limits, at once"),
+           "stops a joint abruptly at its limit"),
     "jc+ed": ("Raunhardt & Boulic 2007; Chan & Lawrence 1988",
-              "one attempt that keeps the limits"),
-    "tp": ("Colome & Torras 2012, (5)", "holds joints near their limits, at once"),
+              "a single attempt inside the limits"),
+    "tp": ("Colome & Torras 2012, (5)", "pushes joints away from their limits, abruptly"),
     "ctp": ("Mansard, Remazeilles & Chaumette 2009, (20), definition 4.1; "
             "Colome & Torras 2012, (6)",
-            "holds joints near their limits, gradually: smooth motion"),
-    "ctp+svf": ("Colome & Torras 2012, Table V", "as ctp, through singularities"),
+            "pushes joints away from their limits, gradually: smooth motion"),
+    "ctp+svf": ("Colome & Torras 2012, Table V", "as ctp, passes singularities"),
     "ctp+sd": ("Colome & Torras 2012, (7), (8)", "as ctp, with bounded steps"),
     "ctp+sd+svf": ("Colome & Torras 2012, Table V",
-                   "follows a target smoothly within the limits: the default of the stream"),
+                   "follows a moving target smoothly within the limits; default of the servo loop"),
     "kdl_lma": ("Orocos KDL", "for comparison; limits are ignored"),
     "kdl_nr": ("Orocos KDL", "for comparison; limits are ignored"),
     "kdl_nr_jl": ("Orocos KDL", "for comparison; joints are clipped to their limits"),
@@ -148,18 +151,18 @@ class MethodInfo(NamedTuple):
 
 
 class MethodChoice(NamedTuple):
-    """A method: ids of its damping law, limit strategy, error bound and step bound in `core`."""
+    """A parsed method name: ids in `core` of damping law, limit strategy and bounds."""
 
     name: str  # parts joined by "+", in the order that the papers use
     damping: int = damping.JP
     limits: int = limits.NONE
-    reach: int = error_clamping.NONE  # error bound
+    reach: int = error_clamping.NONE  # bound of the error that enters a step
     step: int = step_bounds.NONE  # step bound
     defaults: tuple[tuple[str, Any], ...] = ()  # option defaults that the parts set
 
     @property
     def is_kdl(self) -> bool:
-        """Whether this is a method of PyKDL."""
+        """Whether PyKDL implements the method."""
         return self.name in KDL
 
     @property
@@ -169,7 +172,7 @@ class MethodChoice(NamedTuple):
 
     @property
     def plugin(self) -> Plugin | None:
-        """The plug-in of this name; None for built-in methods."""
+        """The plug-in with the name of this method; None for built-in methods."""
         return find_plugin(self.name) if _is_plugin(self.name) else None
 
     @property
@@ -188,7 +191,10 @@ class MethodChoice(NamedTuple):
         )
 
     def policy_conflict(self, policy: str) -> str | None:
-        """Return the reason why a damping policy does not fit this method, or None if it does."""
+        """Return the reason why a damping policy does not fit this method; None if it fits.
+
+        `policy` is a value of the option of this name.
+        """
         if policy == "constant":
             return None
         if self.damping != damping.JD:
@@ -206,9 +212,11 @@ class MethodChoice(NamedTuple):
 
 
 def _published_name(parts: dict[str, list[str]]) -> str:
-    """Join parts in the order of the papers, such as SVF+SD but CTP+SD+SVF.
+    """Join the parts of a name, given by kind, in the order of the papers.
 
-    JP is omitted next to a part of another kind, because JP is the default damping law.
+    With a limit strategy, the order is strategy, step bound, error bound, damping law, as in
+    CTP+SD+SVF; without, it is damping law, step bound, error bound, as in SVF+SD. JP is omitted
+    next to a part of another kind, because JP is the default damping law.
     """
     laws, strategy, error, bound = (parts[kind] for kind in PART_KINDS)
     if strategy or error or bound:
@@ -241,10 +249,10 @@ def method_info(name: str) -> MethodInfo:
     choice = parse_method(name)
     known = choice.name
     if choice.plugin is not None:
-        return MethodInfo(known, "plug-in", choice.plugin.origin, "a method of your own")
+        return MethodInfo(known, "plug-in", choice.plugin.origin, "user-defined method")
     parts = [known] if known in _LONG_NAMES else known.split("+")
     published = dict.fromkeys(_LISTED[part][0] for part in parts if part in _LISTED)
-    words = _LISTED.get(known, ("; ".join(published), "a combination of its parts"))
+    words = _LISTED.get(known, ("; ".join(published), "combination of parts"))
     return MethodInfo(known, " + ".join(_LONG_NAMES[part] for part in parts), *words)
 
 
@@ -258,7 +266,7 @@ def long_name(name: str) -> str:
 
 
 def parse_method(name: str) -> MethodChoice:
-    """Return the method of a name such as ``ctp+sd+svf``, in any order of parts and any case.
+    """Parse a method name such as ``ctp+sd+svf``; the order of parts and the case do not matter.
 
     Raises:
         MethodError: If a part of the name is unknown, or parts exclude each other. The message
@@ -288,13 +296,16 @@ def parse_method(name: str) -> MethodChoice:
 
 
 def _is_plugin(word: str) -> bool:
-    """Return whether a word names a plug-in; entry points are not searched for built-in words."""
+    """Return whether a word names a plug-in.
+
+    Built-in names are recognized first, because the search of entry points for a plug-in is slow.
+    """
     is_other = word == AUTO or "+" in word or word in _PARTS or word in _LISTED
     return not is_other and find_plugin(word) is not None
 
 
 def _part_id(found: list[str]) -> int:
-    """Return the id for the parts of one kind: none, one, or both svf and ed."""
+    """Return the id in `core` of the parts of one kind: no part, one part, or svf and ed."""
     if not found:
         return 0  # damping law JP, or no limit strategy, error bound or step bound
     return damping.SVF_ED if len(found) == 2 else _PARTS[found[0]][1]
@@ -317,7 +328,12 @@ def _check_combination(choice: MethodChoice) -> None:
 
 
 def _unknown(name: object, words: list[str]) -> MethodError:
-    """Return the error for a name with unknown or repeated parts."""
+    """Return the error for a name with unknown or repeated parts.
+
+    Args:
+        name: Name that was given.
+        words: Lower-case parts of the name.
+    """
     known = (*method_names(), *plugin_names(), *_PARTS) if len(words) == 1 else tuple(_PARTS)
     strange = [word for word in words if word not in _PARTS]
     alone = next((word for word in words if word in (AUTO, *KDL)), None)
@@ -334,7 +350,7 @@ def _unknown(name: object, words: list[str]) -> MethodError:
 
 
 def _listing() -> str:
-    """Return a sentence that lists the special method names and all parts."""
+    """Return a sentence for error messages that lists the special method names and all parts."""
     words = {kind: [w for w, part in _PARTS.items() if part[0] == kind] for kind in PART_KINDS}
     kinds = "; ".join(f"{kind}: {', '.join(some)}" for kind, some in words.items())
     return (

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """HTML representations of results for notebooks.
 
-Colours and lines are legible on light and dark backgrounds; names are escaped. The types of results
-are not imported, because :mod:`dls_ik.solver.result` imports this module.
+Colours and lines are legible on light and dark backgrounds; names of joints are HTML-escaped. The
+classes of the results are not imported, because :mod:`dls_ik.solver.result` imports this module.
 """
 
 from __future__ import annotations
@@ -26,10 +26,15 @@ TABLE = "border-collapse:collapse;color:inherit;font-size:inherit"
 
 
 def result_html(result: Any, explanation: str) -> str:
-    """Return the HTML of an :class:`IkResult`: status, errors, and joint positions with limits."""
+    """Return the HTML of an :class:`IkResult`: status, errors, and joint positions with limits.
+
+    Args:
+        result: Result of one pose.
+        explanation: Text next to the status.
+    """
     robot = result.robot
     facts = (
-        f"{scaled(result.position_error, 'm', 3)}, {scaled(result.rotation_error, 'rad', 3)} off",
+        f"error {scaled(result.position_error, 'm', 3)}, {scaled(result.rotation_error, 'rad', 3)}",
         f"{result.iterations} iterations",
         f"{result.restarts} restarts",
         scaled(result.duration, "s", 3),
@@ -40,19 +45,24 @@ def result_html(result: Any, explanation: str) -> str:
             robot.units, result.q.tolist(), robot.lower, robot.upper, strict=True
         )
     ]
-    heads = ("joint", "value", "", "between its limits")
+    heads = ("joint", "value", "", "position between limits")
     named = [(html.escape(name), *row) for name, row in zip(robot.joint_names, rows, strict=True)]
     title = _title(bool(result), str(result.status), explanation)
     return title + _facts(facts) + _table(heads, named)
 
 
 def batch_html(result: Any, about: str) -> str:
-    """Return the HTML of an :class:`IkBatchResult`: counts of statuses, and the first rows."""
+    """Return the HTML of an :class:`IkBatchResult`: counts of statuses, and the first rows.
+
+    Args:
+        result: Results of several poses.
+        about: Text of the heading, such as the number of solved poses.
+    """
     b, robot = len(result), result.robot
     counts = Counter(map(str, result.statuses))
     per_pose = scaled(result.duration / b, "s", 3) if b else "-"
     facts = [f"{count} {status}" for status, count in counts.most_common()]
-    facts += [f"{scaled(result.duration, 's', 3)} in all, {per_pose} a pose"]
+    facts += [f"{scaled(result.duration, 's', 3)} in total, {per_pose} per pose"]
     units = (f"[{unit}]" for unit in robot.units)
     joints = map(" ".join, zip(map(html.escape, robot.joint_names), units, strict=True))
     heads = ("pose", "status", "position", "rotation", *joints)
@@ -66,13 +76,18 @@ def batch_html(result: Any, about: str) -> str:
         )
         for i in range(min(b, MAX_ROWS))
     ]
-    more = f"<div>and {b - MAX_ROWS} more</div>" if b > MAX_ROWS else ""
+    more = f"<div>and {b - MAX_ROWS} more poses</div>" if b > MAX_ROWS else ""
     title = _title(bool(result.success.all()), type(result).__name__, about)
     return title + _facts(facts) + _table(heads, rows) + more
 
 
 def path_html(result: Any, about: str) -> str:
-    """Return the HTML of an :class:`IkPathResult`: jumps, missed poses, and joint motions."""
+    """Return the HTML of an :class:`IkPathResult`: jumps, missed poses, and joint motions.
+
+    Args:
+        result: Results of the poses of a path.
+        about: Text of the heading, such as the number of solved poses.
+    """
     robot, q = result.robot, result.q
     at = ", ".join(map(str, np.flatnonzero(result.jumps)[:MAX_ROWS].tolist()))
     missed = ", ".join(map(str, np.flatnonzero(~result.success)[:MAX_ROWS].tolist()))
@@ -94,12 +109,15 @@ def path_html(result: Any, about: str) -> str:
         )
         for j, unit in enumerate(robot.units)
     ]
-    heads = ("joint", "start", "end", "largest step", "range between its limits")
+    heads = ("joint", "start", "end", "largest step", "range between limits")
     return title + _facts(facts) + _table(heads, rows)
 
 
 def _title(is_good: bool, name: str, text: str) -> str:
-    """Return a heading in the colour of success or failure."""
+    """Return the HTML of a heading with a name and a text.
+
+    The name is in the colour of success if `is_good` is true, otherwise in that of failure.
+    """
     colour, name = GOOD if is_good else BAD, html.escape(name)
     return f'<div><b style="color:{colour}">{name}</b> {html.escape(text)}</div>'
 
@@ -121,9 +139,10 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _bar(lower: float, upper: float, smallest: float, largest: float) -> str:
-    """Return the HTML of a bar from the lower to the upper limit of a joint [rad or m].
+    """Return the HTML of a bar that shows the range of positions of a joint [rad or m].
 
-    A mark on the bar extends from the smallest to the largest joint position.
+    The bar extends from the lower to the upper limit; a mark on the bar extends from the smallest
+    to the largest position. The result is a text if the joint lacks a limit.
     """
     if not (np.isfinite(lower) and np.isfinite(upper)):
         return "no limits"
@@ -143,7 +162,7 @@ def _bar(lower: float, upper: float, smallest: float, largest: float) -> str:
 
 
 def _value(unit: str, value: float) -> tuple[str, str]:
-    """Return a joint position as text: in rad and in degrees, or in m and an empty text."""
+    """Return two texts of a joint position: in rad and in degrees, or in m and an empty text."""
     if unit == "m":
         return f"{value:.4f} m", ""
     return f"{value:.4f} rad", f"{np.degrees(value):.1f}&deg;"

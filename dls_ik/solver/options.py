@@ -41,43 +41,57 @@ Policy: TypeAlias = Literal[
 
 
 def number(default: Any, low: float, high: float, unit: str, text: str) -> Any:
-    """Declare a number from low to high; an integer if the default is an integer or None.
+    """Declare an option that is a number, or an integer if the default is an integer or None.
 
     Args:
         default: Default value.
-        low: Minimum.
-        high: Maximum.
+        low: Smallest valid value.
+        high: Largest valid value.
         unit: Unit, or "" for a number without unit.
-        text: Meaning of the option.
+        text: Description of the option.
     """
     return field(default=default, metadata={"range": (low, high), "unit": unit, "text": text})
 
 
 def choice_of(default: Any, choices: Iterable[Any], text: str) -> Any:
-    """Declare an option whose value is one of a closed set of choices."""
+    """Declare an option whose value is one of `choices`; `text` is its description."""
     about = {"choices": tuple(choices), "unit": "", "text": text}
     return field(default=default, metadata=about)
 
 
 def switch(text: str) -> Any:
-    """Declare a boolean option that is off by default."""
+    """Declare a boolean option with the default False; `text` is its description."""
     return choice_of(False, (False, True), text)
 
 
 def vector(unit: str, text: str) -> Any:
-    """Declare an option that is a vector of finite numbers, or None by default."""
+    """Declare an option that is a vector of finite numbers; the default is None.
+
+    Args:
+        unit: Unit of the numbers, or "".
+        text: Description of the option.
+    """
     return field(default=None, metadata={"vector": True, "unit": unit, "text": text})
 
 
 def per_joint(default: float, unit: str, text: str) -> Any:
-    """Declare a number from 0 to infinity: one number for all joints, or one for each joint."""
+    """Declare an option that is one number for all joints, or one for each joint.
+
+    Args:
+        default: Default value for all joints.
+        unit: Unit of the numbers; valid numbers are at least 0, and may be infinite.
+        text: Description of the option.
+    """
     about = {"per_joint": True, "unit": unit, "text": text}
     return field(default=default, metadata=about)
 
 
 @dataclass(frozen=True)
 class SolverOptions:
-    """Options of a solver; symbols are those of the papers, formulas are in docs/methods.md."""
+    """Options of a solver, with default, range, unit and description of each option.
+
+    The symbols are those of the papers; docs/methods.md has the formulas.
+    """
 
     position_tolerance: float = number(1e-6, 1e-12, 1e3, "m", "maximum position error")
     rotation_tolerance: float = number(1e-6, 1e-12, math.pi, "rad", "maximum rotation error")
@@ -85,17 +99,19 @@ class SolverOptions:
         math.inf, 1e-12, math.inf, "m", "maximum norm of the scaled error"
     )
     rotation_weight: float = number(
-        0.5, 1e-6, 1e6, "m/rad", "weight of the rotation error: length equivalent to 1 rad"
+        0.5, 1e-6, 1e6, "m/rad", "weight of the rotation error: length that weighs as much as 1 rad"
     )
     rotation_error: str = choice_of(
-        "vector", ROTATION_ERRORS, "rotation error: axis times angle, or axis times its sine"
+        "vector",
+        ROTATION_ERRORS,
+        "rotation error: axis times angle, or axis times sine of the angle",
     )
     length_unit: float = number(
         1.0,
         1e-9,
         1e9,
         "",
-        "length units of the robot per metre, 1000 for mm; options in m stay in m",
+        "number of length units of the robot in a metre, 1000 for mm; options in m stay in m",
     )
     timeout: float = number(0.05, 0.0, 3600.0, "s", "maximum time for one pose")
     max_iterations: int = number(250, 1, 1_000_000, "", "maximum number of steps of an attempt")
@@ -109,28 +125,30 @@ class SolverOptions:
     )
     random_seed: int = number(0, 0, 2**63 - 1, "", "seed of the random restarts")
     stall_ratio: float = number(
-        0.7, 0.0, 1e9, "", "a step is slow if it leaves more than this fraction of the error"
+        0.7, 0.0, 1e9, "", "a step is slow if more than this fraction of the error remains after it"
     )
     stall_count: int = number(
-        0, 0, 1_000_000, "", "consecutive slow steps that end an attempt; 0: any number"
+        0, 0, 1_000_000, "", "consecutive slow steps that end an attempt; 0: no limit"
     )
     long_attempt_every: int = number(
         0,
         0,
         1_000_000,
         "",
-        "one attempt in this many may make 8 times the steps; 0: none",
+        "of this many attempts, one may make 8 times as many steps; 0: none may",
     )
     prove_after: int = number(
         100,
         1,
         1_000_000,
         "",
-        "attempts before the solver tries to prove a pose unreachable; a fifth of them for tasks "
-        "other than the full pose of one tip",
+        "number of attempts before the solver tries to prove a pose unreachable; a fifth of it for "
+        "tasks other than the full pose of one tip",
     )
     starts: str = choice_of(
-        "random", STARTS, "starts of attempts without a seed: random, or close to the pose"
+        "random",
+        STARTS,
+        "start of an attempt without a seed: random, or from a table of poses close to the target",
     )
     solve_type: str = choice_of(
         "speed",
@@ -142,7 +160,8 @@ class SolverOptions:
         1,
         1_000_000,
         "",
-        "attempts to compare unless solve_type is speed; at most max_restarts + 1",
+        "number of attempts whose solutions are compared, unless "
+        "solve_type is speed; at most max_restarts + 1",
     )
     max_joint_change: float | tuple[float, ...] = per_joint(
         math.inf,
@@ -199,7 +218,9 @@ class SolverOptions:
     direction: tuple[float, ...] | None = vector(
         "", "policy accuracy: low-accuracy direction, one number per task row; none: the last row"
     )
-    search: int = choice_of(18, SEARCHES, "policy optimal: equation of Newton's iteration")
+    search: int = choice_of(
+        18, SEARCHES, "policy optimal: equation of the search for the damping factor, (17) or (18)"
+    )
     Delta: float = number(
         0.5, 1e-9, 1e6, "rad or m", "policy optimal, norm: maximum 2-norm of the step"
     )
@@ -215,7 +236,7 @@ class SolverOptions:
     alpha1: float = number(0.05, 1e-9, 1e6, "", "GP (22), (23): weight of the objective's motion")
     alpha2: float = number(0.05, 0.0, 1e6, "", "GP (22): weight of the joint motion")
     joint_weights: tuple[float, ...] | None = vector(
-        "", "GP (22), distance: weights of the joints, from 1e-9 to 1e9; none: ones"
+        "", "GP (22), solve_type distance: weights of the joints, from 1e-9 to 1e9; none: ones"
     )
     w_c: float = number(1.0, 1e-9, 1e6, "", "TA: weight of the added row")
     reference: tuple[float, ...] | None = vector(
@@ -225,26 +246,40 @@ class SolverOptions:
         "m", "objective obstacle: obstacle position x y z in the base frame"
     )
     influence: float = number(0.3, 1e-6, 1e6, "m", "objective obstacle: influence distance")
-    D_max: float = number(0.4, 1e-9, 1e9, "m", "CLAMP: maximum error of a tip that enters a step")
-    adaptive: bool = switch("CLAMP: increase D_max by the distance lost in the last step")
+    D_max: float = number(
+        0.4, 1e-9, 1e9, "m", "CLAMP: bound on the error of a tip from which a step is computed"
+    )
+    adaptive: bool = switch(
+        "CLAMP: increase D_max by the change of the distance in the last step, see adaptive_by"
+    )
     adaptive_by: str = choice_of(
         "divergence",
         ADAPTIVE_BY,
-        "CLAMP, adaptive: increase by the distance lost (the code) or gained (the text)",
+        "CLAMP, adaptive: D_max grows by the increase (published "
+        "code) or decrease (text) of the distance",
     )
     halving: float = number(
-        1e-3, 1e-12, 1e9, "m", "HALVE: unreachable part of the error above which it is halved"
+        1e-3,
+        1e-12,
+        1e9,
+        "m",
+        "HALVE: the error is halved while its unreachable part exceeds this value",
     )
     largest_change: float = number(
         math.pi / 4, 1e-9, 1e6, "rad or m", "MAX: maximum joint change in a step"
     )
-    soft: bool = switch("SDLS: scale softly as in the published code, not clamp as in the text")
+    soft: bool = switch(
+        "SDLS: scale steps softly as in the published code, instead of clamping them as in the text"
+    )
     bug_compatible: bool = switch(
-        "SD, CLAMP, JC, GP, TP, CTP: reproduce the errors of the published code"
+        "SD, CLAMP, JC, GP, TP, CTP: reproduce the mistakes of the published code"
     )
 
     def goal(self) -> StopCriteria:
-        """Return the stop criteria and rotation weight, with lengths in the robot's length unit."""
+        """Return the stop criteria of an attempt and the rotation weight, for the kernels.
+
+        Lengths are converted from metres to the length unit of the robot.
+        """
         return StopCriteria(
             position_tolerance=self.position_tolerance * self.length_unit,
             rotation_tolerance=self.rotation_tolerance,
@@ -257,7 +292,10 @@ class SolverOptions:
         )
 
     def method(self, choice: MethodChoice) -> Method:
-        """Return the method struct for the kernels: ids of the parts, and common parameters."""
+        """Return the method struct for the kernels: ids of the parts, and some of the options.
+
+        `choice` is the parsed name of the method.
+        """
         parameters = {f: getattr(self, f) for f in Method._fields if hasattr(self, f)}
         is_slip = self.bug_compatible and choice.limits == limits.JC
         return Method(
@@ -349,10 +387,10 @@ _PUBLISHED = SolverOptions(max_restarts=0)  # defaults of other methods: one att
 def solver_options(
     choice: MethodChoice, given: Mapping[str, Any], joint_names: tuple[str, ...] = ()
 ) -> SolverOptions:
-    """Validate the options given for a method, and return all options with their values.
+    """Validate the options given for a method, and return the values of all options.
 
     Args:
-        choice: Method, which determines the defaults.
+        choice: Parsed name of the method, which determines the defaults.
         given: Options by name.
         joint_names: Joints of the robot. If they are given, options with one value per joint may be
             mappings by joint name.
@@ -380,7 +418,7 @@ def solver_options(
 
 
 def checked_timeout(value: Any) -> float:
-    """Return a valid timeout for one pose [s].
+    """Validate a timeout for one pose, and return it as a number [s].
 
     Raises:
         OptionError: If the value is not valid.
@@ -389,7 +427,12 @@ def checked_timeout(value: Any) -> float:
 
 
 def checked_count(name: str, value: Any, minimum: int) -> int:
-    """Return an argument as an integer after checking its type and minimum.
+    """Validate an argument that must be an integer of at least `minimum`, and return it.
+
+    Args:
+        name: Name of the argument, for the message.
+        value: Value given.
+        minimum: Smallest valid value.
 
     Raises:
         OptionError: If the value is not an integer, or is below the minimum.
@@ -400,10 +443,11 @@ def checked_count(name: str, value: Any, minimum: int) -> int:
 
 
 def _check_conditions(choice: MethodChoice, options: SolverOptions) -> None:
-    """Check the conditions of a method, and that no option contradicts the method's name.
+    """Check that the options fit the method.
 
     Raises:
-        MethodError: If a condition is violated.
+        MethodError: If the parameters of SVF violate a condition of the paper, or an option needs
+            another damping law or limit strategy.
     """
     if choice.damping in (damping.SVF, damping.SVF_ED):
         nu, sigma0 = options.nu, options.sigma0
@@ -446,9 +490,10 @@ def checked_value(option: Any, value: Any, joint_names: tuple[str, ...] = ()) ->
 
 
 def _ordered(option: Any, value: Mapping[str, Any], joint_names: tuple[str, ...]) -> Any:
-    """Return the values of a mapping by joint name in joint order.
+    """Convert a mapping by joint name to a sequence in the order of `joint_names`.
 
-    The mapping is returned unchanged if the option does not have one value per joint.
+    The mapping is returned unchanged if the option does not have one value per joint. Joints that
+    are missing get the default of the option, or 1 for weights.
     """
     if "per_joint" in option.metadata:
         return some_by_name(value, joint_names, option.default)
@@ -458,10 +503,10 @@ def _ordered(option: Any, value: Mapping[str, Any], joint_names: tuple[str, ...]
 
 
 def _refusal(option: Any, valid: str, value: Any) -> OptionError:
-    """Return the error for an invalid value.
+    """Return the error to raise for an invalid value of an option.
 
     Args:
-        option: Field of the option.
+        option: Declared field of the option.
         valid: Description of the valid values for the message, such as "a number from 0 to 1".
         value: Value given.
     """

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Joint positions along a path of poses: the answer of each pose is the seed of the next pose.
 
-With a scene, the motion between two successive answers may collide or jump. The path is then
-repaired: the solver searches for other solutions of the poses around this motion that can be
-connected by collision-free motions. If the search fails, it is repeated for a longer part of the
-path, which starts at an earlier pose.
+With a scene, the straight joint motion between two successive answers may collide, or a joint may
+jump (change by more than a given maximum). The path is then repaired: the solver searches for other
+solutions of the poses around this motion that can be connected by collision-free motions without
+jumps. If the search fails, it is repeated for a longer section of the path, which starts at an
+earlier pose. During a repair, several joint paths, called tracks, are followed from pose to pose.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def solve_path(
     max_joint_step: float,
     progress: Progress | None = None,
 ) -> IkPathResult:
-    """Solve for a path of poses; see :meth:`dls_ik.IkSolver.solve_path`."""
+    """Solve for a path of poses; :meth:`dls_ik.IkSolver.solve_path` explains the arguments."""
     begin = time.perf_counter()
     if not _is_positive(max_joint_step):
         given = quoted(max_joint_step)
@@ -62,7 +63,7 @@ def solve_path(
     walk, b, i = _Walk(search, poses, start, max_joint_step), len(poses), 0
     while i < b:
         walk.step(i)
-        i = 1 + (walk.mend(i) if walk.is_broken(i) else i)
+        i = 1 + (walk.repair(i) if walk.is_broken(i) else i)
         if progress is not None:
             progress(i, b)
     return IkPathResult(
@@ -73,16 +74,16 @@ def solve_path(
 
 
 class _Tracks(NamedTuple):
-    """Alternative joint paths at one pose."""
+    """Solutions of one pose, each the last configuration of a track (joint path) to this pose."""
 
     q: Array  # (w, n) joint positions [rad or m]
     figures: Array  # (w, 3) errors and measure of the joint positions, as in Rows
-    length: Array  # (w,) length of each joint path up to this pose, in the joint metric
-    parent: Indices  # (w,) index, among the tracks of the previous pose, of the track continued
+    length: Array  # (w,) length of each track up to this pose, in the joint metric
+    parent: Indices  # (w,) index of the solution of the previous pose from which a track comes
 
 
 class _Walk:
-    """The answers along a path, from the first pose to the pose solved last.
+    """Solver of a path; it has the answers from the first pose to the pose solved last.
 
     Args:
         search: Search for the answer of a pose.
@@ -99,11 +100,11 @@ class _Walk:
         self.jumps, self.success = np.zeros(b, np.bool_), np.zeros(b, np.bool_)
         self.contacts: list[PathContact | None] = [None] * b
         self._last = start
-        self._base = 0  # index of the first pose whose answer may still change
+        self._base = 0  # index of the first pose whose answer a repair may still change
         self._end = -1  # index of the pose that no track reached in the last repair, or -1
 
     def step(self, i: int) -> None:
-        """Solve for pose i, with the previous answer as the seed."""
+        """Solve for pose i, with the answer of the previous pose as the seed."""
         search, last, one = self._search, self._last, slice(i, i + 1)
         row, start = some_rows(self.rows, one), search.middle if last is None else last[None]
         self.status[one] = solve_rows(search, self._poses[one], start, last is not None, row)
@@ -123,8 +124,8 @@ class _Walk:
         hit = self.contacts[i] is not None or bool(self.jumps[i])
         return hit and i > self._base and self._search.snapshot is not None
 
-    def mend(self, i: int) -> int:
-        """Repair the path around pose i; after each failure, start at an earlier pose.
+    def repair(self, i: int) -> int:
+        """Repair the path around pose i; if a repair fails, try again from an earlier pose.
 
         Returns:
             The index of the last repaired pose, or i if the repair fails.
@@ -145,11 +146,12 @@ class _Walk:
         return i
 
     def _follow(self, first: int, last: int) -> tuple[list[_Tracks], bool]:
-        """Follow tracks from pose `first` to pose `last`.
+        """Follow tracks from pose `first` toward pose `last`.
 
         Returns:
-            The tracks of each pose, up to the last pose that a track reaches; and whether this last
-            pose is pose `last`, or the following pose has no solution.
+            A list with the tracks at each pose, up to the last pose that a track reaches; and
+            whether a longer section cannot help: true if pose `last` is reached, or if the pose
+            after the last reached one has no solution.
         """
         layers = [self._first_tracks(first)]
         for j in range(first + 1, last + 1):
@@ -161,9 +163,12 @@ class _Walk:
         return layers, True
 
     def _first_tracks(self, first: int) -> _Tracks:
-        """Return the tracks at pose `first`: its answer and, unless fixed, other solutions."""
+        """Return the tracks with which a repair begins at pose `first`.
+
+        These are the answer of this pose and, if a repair may change this answer, other solutions.
+        """
         q, figures = self.rows.best[[first]], self.rows.figures[[first]]
-        if first != self._base or (first == 0 and self._stands_there):
+        if first != self._base or (first == 0 and self._starts_at_seed):
             return _Tracks(q, figures, np.zeros(1), np.zeros(1, np.int64))
         start = q if self._start is None or first else self._start[None]
         more = self._solutions(first, self._around(first, q))
@@ -177,14 +182,17 @@ class _Walk:
         return _Tracks(q[kept], figures[kept], length[kept], np.zeros(len(kept), np.int64))
 
     @property
-    def _stands_there(self) -> bool:
-        """Whether the seed equals the answer of the first pose, so that this answer is fixed."""
+    def _starts_at_seed(self) -> bool:
+        """Whether the seed equals the answer of the first pose, which then must not change."""
         return self._start is not None and bool(
             (abs(self.rows.best[0] - self._start) <= AT_SEED_TOLERANCE).all()
         )
 
     def _around(self, first: int, q: Array) -> Array:
-        """Return random starts (s, n) [rad or m], within the limits and near an answer q (1, n)."""
+        """Return random starts (s, n) [rad or m] for other solutions of pose `first`.
+
+        Most starts are anywhere within the limits; the others are near the answer q (1, n).
+        """
         rng = np.random.default_rng([self._search.options.random_seed, first])
         lower, upper = self._search.robot.finite_limits()
         anywhere = rng.uniform(lower, upper, (3 * MAX_TRACKS, len(lower)))
@@ -192,11 +200,14 @@ class _Walk:
         return np.vstack([anywhere, q + offset])
 
     def _next_tracks(self, j: int, before: _Tracks) -> tuple[_Tracks, bool]:
-        """Continue the tracks `before` to pose j by the shortest collision-free motions.
+        """Continue the tracks `before`, which are at pose j - 1, to pose j.
+
+        Each solution of pose j is reached by the shortest track with a collision-free last motion
+        without a jump. Solutions that no track reaches are dropped.
 
         Returns:
-            The tracks at pose j, which differ from each other, and whether a solution of pose j was
-            found.
+            The tracks at pose j, whose solutions are distinct; and whether any solution of pose j
+            was found.
         """
         rng = np.random.default_rng([self._search.options.random_seed, j])
         width = min(self._largest, MAX_START_OFFSET)
@@ -244,7 +255,10 @@ class _Walk:
         return bool(ended[0] == Status.SUCCESS)
 
     def _lengths(self, q: Array, before: Array) -> Array:
-        """Return the distances (m, w) from `before` (w, n) to q (m, n), in the joint metric."""
+        """Return the distances (m, w) between m configurations `q` and w configurations `before`.
+
+        The shapes are (m, n) and (w, n) [rad or m]; distances are in the joint metric.
+        """
         weights = self._search.problem.starts.joint_weights
         squared = ((q[:, None] - before) ** 2) @ weights
         return np.asarray(np.sqrt(squared))
@@ -280,17 +294,17 @@ class _Walk:
 
 
 def _is_jump(search: Search, T: Array, start: Array, row: Rows, largest: float) -> bool:
-    """Return whether the motion to a pose is a jump, even to the solution closest to the start.
+    """Return whether the motion to the answer of a pose is a jump.
 
-    If the answer in the row is a jump, method "auto" searches for the solution closest to the
-    start, and writes it to the row.
+    If it is, and the method is "auto", the solution closest to the start is searched for and
+    written to the row; the result is then whether the motion to this solution is a jump.
 
     Args:
         search: Search.
         T: (k, 4, 4) pose.
         start: (1, n) answer of the previous pose [rad or m].
         row: State of the search with the answer, read and written.
-        largest: Maximum change of a joint that is not a jump [rad or m].
+        largest: Larger changes of a joint are jumps [rad or m].
     """
     if _largest_change(row, start) > largest and search.method == AUTO:
         poses, nearest = checked_poses(T, len(search.robot.tips))[None], search.new_rows(1)

@@ -35,13 +35,16 @@ MEMORY = 64  # numbers that a method may keep between the steps of an attempt
 
 
 class StepState(NamedTuple):
-    """Further arguments of a step: only arrays and numbers, which numba kernels accept."""
+    """Third argument of a step function: state of the attempt, and limits of the robot.
+
+    All fields are arrays or numbers, so that numba kernels accept them.
+    """
 
     q: Array  # (n,) joint positions [rad or m]
     lower: Array  # (n,) lower limits, -inf for unlimited joints
     upper: Array  # (n,) upper limits, inf for unlimited joints
     iteration: int  # number of earlier steps of the attempt
-    memory: Array  # (64,) zeros at the start of an attempt; the method may write to it
+    memory: Array  # (64,) zeros at the start of an attempt; the step function may write to it
 
 
 Step = Callable[[Array, Array, StepState], Any]
@@ -65,13 +68,14 @@ def reserve(names: Iterable[str]) -> None:
 
 
 def register_method(name: str, step: Step, origin: str = "") -> None:
-    """Register a function as a method; it replaces an earlier plug-in of the same name.
+    """Register a function as a method, and replace an earlier plug-in of the same name.
 
     Args:
-        name: Lower-case letters, digits and ``_``; not the name of a built-in method or part.
-        step: Function ``step(J, e, state) -> dq`` of the scaled Jacobian (r, n), the scaled error
-            (r,) and a :class:`StepState`; dq is (n,) [rad or m].
-        origin: Origin named in messages; by default the module of the function.
+        name: Name of the method: lower-case letters, digits and ``_``, but not the name of a
+            built-in method or part.
+        step: Function ``step(J, e, state) -> dq`` of the scaled Jacobian J (r, n), the scaled error
+            e (r,) and a :class:`StepState`; dq is the joint motion (n,) [rad or m].
+        origin: File or package of the method, for messages; by default the module of the function.
 
     Raises:
         MethodError: If the name is reserved or not valid, or the step is not callable.
@@ -101,7 +105,9 @@ def load_plugin(path: str | Path) -> tuple[str, ...]:
     """
     file = Path(path)
     if not file.is_file():
-        raise MethodError(f"there is no plug-in file {quoted(str(path))}")
+        raise MethodError(
+            f"there is no plug-in file {quoted(str(path))}; give the path of a Python file"
+        )
     module = ModuleType(f"dls_ik_plugin_{file.stem}")
     module.__file__ = str(file)
     try:
@@ -130,7 +136,7 @@ def plugin_names() -> tuple[str, ...]:
 
 
 def find_plugin(name: str) -> Plugin | None:
-    """Return the plug-in of a name, or None."""
+    """Return the plug-in of a name; None if no plug-in has this name."""
     if name not in _PLUGINS:
         _load_entry_points()
     return _PLUGINS.get(name)
@@ -140,7 +146,8 @@ def find_plugin(name: str) -> Plugin | None:
 def _load_entry_points() -> None:
     """Register the methods that installed packages define by entry points.
 
-    If an entry point cannot be loaded, each step of its method raises the error.
+    If an entry point cannot be loaded, its method is registered too; each step of this method
+    raises an error with the reason.
     """
     for point in entry_points(group=ENTRY_POINT_GROUP):
         try:
@@ -152,7 +159,7 @@ def _load_entry_points() -> None:
 
 
 def _failing(message: str) -> Step:
-    """Return a step that raises an error with a message."""
+    """Return a step function that raises a RuntimeError with a message."""
 
     def step(J: Array, e: Array, state: StepState) -> Array:
         raise RuntimeError(message)
@@ -164,7 +171,10 @@ def _failing(message: str) -> Step:
 
 
 class StepTimeout(BaseException):
-    """Raised in a step that takes too long; ``except Exception`` in a plug-in does not catch it."""
+    """Exception that interrupts a step that takes too long.
+
+    It is a BaseException, so that ``except Exception`` in a plug-in does not catch it.
+    """
 
 
 def checked_step(
@@ -173,11 +183,12 @@ def checked_step(
     """Run a step of a plug-in, and return the validated joint motion dq (n,) [rad or m].
 
     Args:
-        plugin: Method.
+        plugin: Plug-in.
         J: (r, n) scaled Jacobian.
         e: (r,) scaled error.
-        state: Further arguments of the step.
-        timeout: Maximum duration of an interpreted step [s]; None stands for `STEP_TIMEOUT`.
+        state: State of the attempt, the third argument of the step function.
+        timeout: Maximum duration [s] of a step in Python (steps that are numba kernels have no
+            timeout); None stands for `STEP_TIMEOUT`.
 
     Raises:
         MethodError: If the step raises an exception, times out, or does not return n finite
@@ -209,13 +220,13 @@ def checked_step(
 
 
 def _brief(error: BaseException) -> str:
-    """Return the type of an error and the first line of its text."""
+    """Return the type and the first line of the message of an error, as one text."""
     text = str(error).partition("\n")[0]
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 class _Watch:
-    """A thread that interrupts interpreted steps of all threads at their deadlines."""
+    """Watchdog thread that interrupts the steps of plug-ins in any thread at their deadlines."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -223,7 +234,7 @@ class _Watch:
         self._thread: threading.Thread | None = None
 
     def begin(self, timeout: float) -> None:
-        """Set the deadline of a step in the calling thread."""
+        """Start the timeout [s] of a step in the calling thread."""
         with self._lock:
             self._deadlines[threading.get_ident()] = time.monotonic() + timeout
             if self._thread is None:
@@ -231,12 +242,15 @@ class _Watch:
                 self._thread.start()
 
     def end(self) -> None:
-        """Clear the deadline of the calling thread."""
+        """Remove the deadline of the calling thread, because the step has finished."""
         with self._lock:
             self._deadlines.pop(threading.get_ident(), None)
 
     def _run(self) -> None:
-        """Interrupt steps past their deadline until no step is running."""
+        """Check the deadlines periodically, and raise :class:`StepTimeout` in late threads.
+
+        The thread ends when no step has a deadline.
+        """
         while True:
             time.sleep(WATCH_PERIOD)
             with self._lock:
@@ -255,7 +269,10 @@ _WATCH = _Watch()
 
 @contextmanager
 def _deadline(timeout: float) -> Iterator[None]:
-    """Raise :class:`StepTimeout` in the body of the ``with`` statement after a timeout [s]."""
+    """Limit the duration of the body of a ``with`` statement to a timeout [s].
+
+    After the timeout, :class:`StepTimeout` is raised in the body.
+    """
     _WATCH.begin(timeout)
     try:
         yield

@@ -37,11 +37,13 @@ def checked_pose(T: Any, position_only: bool = False) -> Array:
 
 
 def checked_poses(Ts: Any, k: int, position_only: Sequence[bool] = ()) -> Array:
-    """Return the poses of k tips as (k, 4, 4); a valid array is returned without a copy.
+    """Return the poses of k tips as an array (k, 4, 4) [m] for the kernels.
+
+    A valid array is returned without a copy.
 
     Args:
-        Ts: (k, 4, 4), or a sequence with a pose in any form for each tip. If k is 1, the pose need
-            not be in a sequence.
+        Ts: Array (k, 4, 4), or a sequence with a pose in any form for each tip. If k is 1, the pose
+            need not be in a sequence.
         k: Number of tips.
         position_only: (k,) whether a position without rotation is accepted for a tip; () if it is
             accepted for no tip.
@@ -58,19 +60,22 @@ def checked_poses(Ts: Any, k: int, position_only: Sequence[bool] = ()) -> Array:
 
 
 def is_plain(T: Any, shape: tuple[int, ...]) -> bool:
-    """Return whether a value is a C-contiguous, writable float64 array of a shape."""
+    """Return whether a value is a C-contiguous, writable float64 array of the given shape."""
     is_plain = type(T) is np.ndarray and T.dtype == np.float64 and T.flags.carray
     return bool(is_plain and T.shape == shape)
 
 
 def _only(Ts: Any) -> Any:
-    """Return the pose of a single tip, given alone or in a sequence of length 1."""
+    """Return the only member of a sequence of length 1; return any other value unchanged.
+
+    The value is the pose of a single tip, which may be given alone or in a sequence.
+    """
     is_array = isinstance(Ts, np.ndarray) and (Ts.ndim == 3 or Ts.shape == (1, 3))
     return Ts[0] if (isinstance(Ts, (list, tuple)) or is_array) and len(Ts) == 1 else Ts
 
 
 def _separate(Ts: Any, k: int) -> list[Any]:
-    """Return a list of k poses.
+    """Return the members of a sequence of k poses as a list, without checking the poses.
 
     Raises:
         PoseError: If the value is not a sequence of k poses.
@@ -88,7 +93,12 @@ def _separate(Ts: Any, k: int) -> list[Any]:
 
 
 def _pose_of_tip(T: Any, i: int, free: Sequence[bool]) -> Array:
-    """Return the pose (4, 4) of tip i.
+    """Validate the pose of tip i, and return it as an array (4, 4).
+
+    Args:
+        T: Pose in any form.
+        i: Index of the tip, for the message.
+        free: (k,) whether a position without rotation is accepted for a tip.
 
     Raises:
         PoseError: If the pose is not valid; the message gives the number of the pose.
@@ -105,14 +115,15 @@ def _pose_of_tip(T: Any, i: int, free: Sequence[bool]) -> Array:
 def batch_poses(Ts: Any, k: int, position_only: Sequence[bool] = ()) -> Array:
     """Return a batch of poses of k tips as an array (b, k, 4, 4), copied only if needed.
 
-    The kernels validate the poses.
+    Only the form of the poses is checked here; the kernels check the numbers.
 
     Args:
         Ts: (b, k, 4, 4), or a pair of positions (b, k, 3) and quaternions (b, k, 4), or a sequence
             of b poses in any form, or positions (b, k, 3) if positions are accepted. For a single
             tip the dimension k is omitted.
         k: Number of tips.
-        position_only: As for :func:`checked_poses`.
+        position_only: (k,) whether a position without rotation is accepted for a tip; () if it is
+            accepted for no tip.
 
     Raises:
         PoseError: If the values are not numbers, or have none of the forms of `Ts`.
@@ -134,10 +145,10 @@ def batch_poses(Ts: Any, k: int, position_only: Sequence[bool] = ()) -> Array:
 
 
 def _batch_forms(tips: tuple[int, ...]) -> str:
-    """Return a sentence with the valid forms of a batch.
+    """Return a sentence for error messages with the valid forms of a batch.
 
     Args:
-        tips: () for a single tip, (k,) for k tips.
+        tips: Shape of the dimension of the tips: () for a single tip, (k,) for k tips.
     """
     shape = ", ".join(map(str, ("b", *tips)))
     many = f" for {tips[0]} tips" if tips else ""
@@ -148,11 +159,20 @@ def _batch_forms(tips: tuple[int, ...]) -> str:
 
 
 def _gathered(Ts: Any, tips: tuple[int, ...], free: tuple[bool, ...]) -> Array:
-    """Return poses, (b * k, 4, 4) or (b, k, 4, 4), from a sequence of poses or a pair of arrays.
+    """Convert a batch that is not one array of numbers to an array of poses.
+
+    Args:
+        Ts: Sequence of b poses (of k tips each), or a pair of a position array and a quaternion
+            array.
+        tips: () for a single tip, (k,) for k tips.
+        free: (k,) whether a position without rotation is accepted for a tip.
+
+    Returns:
+        Poses with the shape (b * k, 4, 4) or (b, k, 4, 4).
 
     Raises:
-        PoseError: If the value is neither a sequence of poses nor such a pair, or a pose has no
-            valid form.
+        PoseError: If the value is neither a sequence of poses nor a pair of arrays, or a pose has
+            no valid form.
     """
     if not isinstance(Ts, Sequence) or isinstance(Ts, str):
         raise PoseError(f"{_batch_forms(tips)}; got {quoted(Ts)}")
@@ -175,7 +195,15 @@ def _gathered(Ts: Any, tips: tuple[int, ...], free: tuple[bool, ...]) -> Array:
 
 
 def _row_parts(row: Any, name: str, tips: tuple[int, ...], free: tuple[bool, ...]) -> list[Any]:
-    """Return the pose of each tip in one row of a batch: (4, 4), or a position and a quaternion.
+    """Return a list with the pose of each tip in one row of a batch.
+
+    A pose is a matrix (4, 4), or a position with a quaternion.
+
+    Args:
+        row: Row of the batch.
+        name: Name of the row for messages, such as "pose 3 of 10".
+        tips: () for a single tip, (k,) for k tips.
+        free: (k,) whether a position without rotation is accepted for a tip.
 
     Raises:
         PoseError: If a pose has no valid form; the message starts with `name`.
@@ -196,7 +224,7 @@ def _from_two_arrays(Ts: Sequence[Any], tips: tuple[int, ...]) -> Array | None:
         tips: () for a single tip, (k,) for k tips.
 
     Returns:
-        The poses; None if the value is not such a pair.
+        The poses; None if the value is not a pair of arrays with last dimensions 3 and 4.
 
     Raises:
         PoseError: If the shapes of positions and quaternions differ, or the pair is a single pose.
@@ -216,7 +244,7 @@ def _from_two_arrays(Ts: Sequence[Any], tips: tuple[int, ...]) -> Array | None:
 
 
 def _numbers(T: Any) -> Array:
-    """Return a pose as an array (4, 4).
+    """Return a pose matrix as a float64 array (4, 4), without checking the rotation.
 
     Raises:
         PoseError: If the value is not an array of numbers of shape (4, 4).

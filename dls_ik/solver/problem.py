@@ -1,11 +1,12 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Parameter structs of a solver for the kernels, and the start configurations of attempts.
+"""Parameter structs of a solver for the kernels, and start configurations of attempts.
 
-The structs combine a validated robot, method, options and task. KDL methods, which are provided for
-comparison, and plug-ins run their attempts in Python instead of the kernels. Restarts start at
-random configurations. The kernels for the full pose of one tip can also start at configurations
-from a table that is indexed by tip poses, see :mod:`dls_ik.core.fast.table`.
+The structs combine a validated robot, method, options and task. The first attempt for a pose starts
+at the seed, and further attempts (restarts) at random configurations. The kernels for the full pose
+of one tip can also start at configurations from a table that is indexed by tip poses, see
+:mod:`dls_ik.core.fast.table`. Attempts of plug-ins and of KDL methods, which are provided for
+comparison, run in Python instead of the kernels.
 """
 
 import math
@@ -49,7 +50,8 @@ from dls_ik.solver.task import VECTOR, Tasks, build_task, is_full_pose, strict_g
 from dls_ik.text import quoted
 
 MIN_JOINT_WEIGHT = 1e-9  # minimum weight, because inverses of weights are computed
-TABLE_LEVELS = 9  # depth of the table's tree; 11 saves 10 % of the steps but takes 1 s to build
+# Depth of the tree of a start table; 11 levels would save 10 % of the steps, but take 1 s to build
+TABLE_LEVELS = 9
 TABLE_SEED = 1
 LMA_ROTATION_WEIGHT = 0.01  # [m/rad] weight of the rotation in the error norm of KDL's LMA
 MIN_KDL_JOINTS = 6  # KDL aborts the process for arms with fewer joints
@@ -57,7 +59,10 @@ _RANGE_OBJECTIVES = ("limits", "centring")  # objectives that ignore joints with
 
 
 class Problem(NamedTuple):
-    """The parameter structs for one task; exactly one of `packed`, `details`, `kdl` is not None."""
+    """Parameter structs of a solver for one task.
+
+    Exactly one of `packed`, `details` and `kdl` is not None; it determines how attempts run.
+    """
 
     method: Method
     goal: StopCriteria
@@ -71,7 +76,7 @@ class Problem(NamedTuple):
 def build_problem(
     robot: RobotModel, choice: MethodChoice, options: SolverOptions, task: Tasks
 ) -> Problem:
-    """Build the parameter structs for the kernels.
+    """Build the parameter structs for a robot, a method with its options, and a task.
 
     Raises:
         MethodError: If the method does not support the robot or the task; the message gives the
@@ -105,7 +110,7 @@ def build_problem(
 def build_details(
     robot: RobotModel, choice: MethodChoice, options: SolverOptions, task: Tasks
 ) -> GeneralProblem:
-    """Build the parameter struct of the general step.
+    """Build the parameter struct of the general kernels, which implement all methods and tasks.
 
     Raises:
         MethodError: If the method does not support the robot or the task.
@@ -134,7 +139,11 @@ def build_details(
 
 
 def _method_params(choice: MethodChoice, options: SolverOptions) -> MethodParams:
-    """Return the method parameters for the kernels; most have the name and value of an option."""
+    """Return the parameters of a method as a struct for the kernels.
+
+    Most fields have the name and the value of an option; names of choices become integer ids, and
+    lengths are in the length unit of the robot.
+    """
     others: dict[str, Any] = {
         "policy": damping_policies.IDS[options.policy],
         "reach": choice.reach,
@@ -147,7 +156,7 @@ def _method_params(choice: MethodChoice, options: SolverOptions) -> MethodParams
 
 
 def check_service(robot: RobotModel, choice: MethodChoice, options: SolverOptions, r: int) -> None:
-    """Check that a method supports a robot and a task of r rows.
+    """Check that a method with its options supports a robot, and a task with `r` rows.
 
     Raises:
         MethodError: If the method does not support the robot or the task; the message gives the
@@ -162,18 +171,20 @@ def check_service(robot: RobotModel, choice: MethodChoice, options: SolverOption
     has_objective = choice.limits in (limits.GP, limits.TA)
     if has_objective and options.objective == "obstacle" and options.obstacle is None:
         raise MethodError(
-            f"{about}: objective 'obstacle' needs the obstacle's position: obstacle=(x, y, z)"
+            f"{about}: objective 'obstacle' needs the position of the obstacle: give "
+            "obstacle=(x, y, z)"
         )
     if choice.is_gp and options.form == 22 and options.policy != "constant":
         raise MethodError(
-            f"{about}: form 22 damps by alpha1 and alpha2; it needs policy='constant', got "
+            f"{about}: form 22 is damped by alpha1 and alpha2 and needs policy='constant'; got "
             f"{options.policy!r}"
         )
     by_limits = choice.limits in (limits.JC, limits.JW, limits.TP, limits.CTP, limits.WLN)
     by_limits |= has_objective and options.objective in _RANGE_OBJECTIVES
     if by_limits and not robot.limited.any():
         raise MethodError(
-            f"{about}: it needs a joint with both a lower and an upper limit; this robot has none"
+            f"{about}: the method needs a joint with both a lower and an upper limit, but this "
+            "robot has none; choose a method that does not depend on joint limits"
         )
 
 
@@ -183,8 +194,8 @@ def _vector(name: str, given: tuple[float, ...] | None, default: Array, entry: s
     Args:
         name: Name of the option.
         given: Value of the option; None stands for the default.
-        default: Default, which has the required length.
-        entry: Meaning of one entry, for the message.
+        default: Default value, which has the required length.
+        entry: What one number belongs to, such as "joint", for the message.
 
     Raises:
         OptionError: If the value has another length than the default.
@@ -200,7 +211,7 @@ def _vector(name: str, given: tuple[float, ...] | None, default: Array, entry: s
 
 
 def _joint_weights(options: SolverOptions, n: int) -> Array:
-    """Return the joint weights (n,), ones by default.
+    """Return the option `joint_weights` as an array (n,); ones if the option is None.
 
     Raises:
         OptionError: If a weight is below `MIN_JOINT_WEIGHT`, or the number of weights is not n.
@@ -216,9 +227,9 @@ def _joint_weights(options: SolverOptions, n: int) -> Array:
 
 
 def random_starts(robot: RobotModel, joint_weights: Array, keeps_limits: bool) -> Starts:
-    """Return the bounds of random starts and the joint metric.
+    """Return a struct with the bounds of random starts and the joint metric.
 
-    The bounds are the joint limits; an unlimited joint has a range of 2 pi [rad or m].
+    The bounds are the joint limits; the range of an unlimited joint is 2 pi [rad or m].
 
     Args:
         robot: Robot model.
@@ -234,7 +245,7 @@ def random_starts(robot: RobotModel, joint_weights: Array, keeps_limits: bool) -
 
 
 def no_table(n: int) -> ChainTable:
-    """Return a table without configurations for n joints, so that all starts are random."""
+    """Return an empty start table for n joints, with which all starts are random."""
     return ChainTable(
         levels=0,
         first_turns=False,
@@ -249,9 +260,9 @@ def no_table(n: int) -> ChainTable:
 
 @lru_cache(maxsize=16)
 def start_table(robot: RobotModel, rotation_weight: float) -> ChainTable:
-    """Build a table of random configurations within the limits, sorted by tip pose.
+    """Build a start table: random configurations within the limits, sorted by tip pose.
 
-    The construction takes 0.1 s.
+    The construction takes 0.1 s; the tables of recent robots are cached.
 
     Args:
         robot: Robot with one tip.
@@ -277,13 +288,13 @@ def start_table(robot: RobotModel, rotation_weight: float) -> ChainTable:
 
 
 def _rotates(arm: SerialChain, k: int) -> bool:
-    """Return whether element k of a chain is revolute and its variable moves no other element."""
+    """Return whether joint element k is revolute and no other element mimics it."""
     alone = np.count_nonzero(arm.variable == arm.variable[k]) == 1
     return bool(alone and arm.turn[k, 0] != 0.0)
 
 
 def _without_end_rotations(arm: SerialChain, first_turns: bool, last_turns: bool) -> SerialChain:
-    """Return the arm with its first or last joint, if flagged, fixed at position 0.
+    """Return a copy of an arm in which the first joint, the last joint or both are fixed at 0.
 
     If the last joint is fixed, the translation from this joint to the tip is removed, too.
 
@@ -301,13 +312,15 @@ def _without_end_rotations(arm: SerialChain, first_turns: bool, last_turns: bool
 
 
 def _build_tree(features: Array) -> tuple[NDArray[np.intp], NDArray[np.int64], Array]:
-    """Build a balanced k-d tree; each node is split at the median of its widest feature.
+    """Build a balanced k-d tree over the rows of a table.
+
+    Each node is split at the median of the feature that has the widest range in the node.
 
     Args:
-        features: (rows, 9).
+        features: (rows, 9) features of the tip pose of each row.
 
     Returns:
-        The order of the rows by leaf, and the split feature and split value of each node.
+        The indices of the rows sorted by leaf, and the split feature and split value of each node.
     """
     order, columns = np.arange(len(features)), np.ascontiguousarray(features.T)
     by, cut = np.zeros(1 << TABLE_LEVELS, np.int64), np.zeros(1 << TABLE_LEVELS)
@@ -328,7 +341,10 @@ def _build_tree(features: Array) -> tuple[NDArray[np.intp], NDArray[np.int64], A
 
 
 class SeededAttempts:
-    """Attempts in Python, which start at the same seeds and random configurations as in kernels."""
+    """Base class of attempts in Python.
+
+    The attempts start at the seeds and random configurations at which those of the kernels start.
+    """
 
     _robot: RobotModel
 
@@ -340,14 +356,16 @@ class SeededAttempts:
         rows: Rows,
         snapshot: SceneSnapshot | None = None,
     ) -> None:
-        """Make up to `attempts` more attempts for every pose whose pose and seed are valid.
+        """Make more attempts for every pose; skip rows whose pose or seed is not valid.
+
+        The attempts for a pose end when a solution is found.
 
         Args:
             Ts: (b, k, 4, 4) desired poses.
             seeds: (b, n) seeds, or (1, n) for all poses [rad or m].
-            attempts: Maximum number of attempts per pose.
+            attempts: Maximum number of attempts per pose in this call.
             rows: State of the searches, read and written.
-            snapshot: Scene in which solutions must be collision-free.
+            snapshot: Scene in which solutions must be collision-free; None for no scene.
 
         Raises:
             MethodError: If a plug-in fails; see :func:`dls_ik.solver.plugins.checked_step`.
@@ -361,7 +379,10 @@ class SeededAttempts:
     def _search_row(
         self, T_d: Array, seed: Array, attempts: int, row: Rows, snapshot: SceneSnapshot | None
     ) -> None:
-        """Make up to `attempts` more attempts for one pose (k, 4, 4)."""
+        """Make up to `attempts` more attempts for one pose T_d (k, 4, 4).
+
+        The other arguments are those of :meth:`search`, for one row.
+        """
         for _ in range(attempts):
             is_first = row.counts[ATTEMPTS] == 0
             start = seed if is_first else random_start(self._robot.finite_limits(), row)
@@ -392,13 +413,13 @@ class SeededAttempts:
 
 
 class KdlAttempts(SeededAttempts):
-    """Attempts of a KDL solver.
+    """Attempts of a solver of KDL.
 
-    ``kdl_nr`` (Newton-Raphson) and ``kdl_nr_jl`` (Newton-Raphson clipped to the joint limits)
-    compare each of six error components with a single tolerance. ``kdl_lma`` (Levenberg-Marquardt)
-    compares an error norm, in which 1 rad equals 0.01 m, with a single tolerance. The tolerance is
-    set such that both `position_tolerance` and `rotation_tolerance` hold. Results have 0 steps,
-    because KDL does not report the number of iterations.
+    The solvers have a single tolerance. ``kdl_nr`` (Newton-Raphson) and ``kdl_nr_jl``
+    (Newton-Raphson clipped to the joint limits) compare each of six error components with it.
+    ``kdl_lma`` (Levenberg-Marquardt) compares an error norm with it, in which 1 rad weighs as much
+    as 0.01 m. The tolerance is set such that a solution is within both `position_tolerance` and
+    `rotation_tolerance`. The number of steps in a result is 0, because KDL does not report it.
 
     Raises:
         MethodError: If KDL does not support the robot or the task.
@@ -437,7 +458,10 @@ class KdlAttempts(SeededAttempts):
         return q, (position, rotation), 0, is_reached
 
     def _errors(self, frame: Any, q: Array) -> tuple[float, float]:
-        """Return the position error [m] and rotation error [rad] at q (n,), computed by KDL."""
+        """Return the position error [m] and rotation error [rad] at q (n,), computed by KDL.
+
+        `frame` is the desired pose as a KDL frame.
+        """
         if not np.isfinite(q).all():
             return math.inf, math.inf
         actual = self._kdl.Frame()
@@ -446,14 +470,14 @@ class KdlAttempts(SeededAttempts):
         return difference.vel.Norm(), difference.rot.Norm()
 
     def _joints(self, q: Array) -> Any:
-        """Return joint positions (n,) as a KDL array."""
+        """Convert joint positions (n,) [rad or m] to a KDL array."""
         joints = self._kdl.JntArray(self._robot.n)
         for j, value in enumerate(q):
             joints[j] = float(value)
         return joints
 
     def _new_solver(self) -> Any:
-        """Create the KDL solver of the method."""
+        """Create the KDL solver that belongs to the name of the method."""
         kdl, goal = self._kdl, self._goal
         max_iterations = goal.max_iterations
         tolerance = min(goal.position_tolerance, goal.rotation_tolerance)
@@ -513,11 +537,14 @@ class PluginAttempts(SeededAttempts):
 
 
 def largest_errors(task: TaskParams, e: Array) -> Array:
-    """Return (2,) the largest position error [m] and rotation error [rad] of all tips.
+    """Return the largest position error [m] and the largest rotation error [rad] of all tips.
 
     Args:
-        task: Task, with the tip, component and weight of each row.
+        task: Struct of the task, with the tip, component and weight of each row.
         e: (r,) scaled error.
+
+    Returns:
+        Array (2,).
     """
     found = np.zeros((2, int(task.tip.max()) + 1))
     np.add.at(found, (task.component // 3, task.tip), (e / task.weight) ** 2)
@@ -525,7 +552,12 @@ def largest_errors(task: TaskParams, e: Array) -> Array:
 
 
 def random_start(limits: tuple[Array, Array], row: Rows) -> Array:
-    """Draw joint positions (n,) within limits [rad or m], and advance the random state of `row`."""
+    """Draw random joint positions (n,) [rad or m] as the kernels do.
+
+    Args:
+        limits: Lower and upper bounds, (n,) each.
+        row: State of a search, whose random state is advanced.
+    """
     lower, upper = limits
     state = row.counts[STATE:].view(np.uint64)
     return np.asarray(lower + (upper - lower) * [uniform(state) for _ in lower])

@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Published methods as step functions for :func:`~dls_ik.solver.plugins.register_method`.
+"""Published methods that are not built in, as step functions for plug-ins.
 
-Weighted damped least squares needs full weight matrices, which solver options cannot hold.
-Numerical filtering by a running estimate needs the singular vectors of the previous step.
+:func:`~dls_ik.solver.plugins.register_method` makes a method of a step function. Weighted damped
+least squares needs full weight matrices, which cannot be solver options. Numerical filtering by a
+running estimate needs the singular vectors of the previous step.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def weighted_damped(W1: ArrayLike, W2: ArrayLike) -> Step:
 
 
 def _cholesky(name: str, weight: ArrayLike) -> Array:
-    """Return the lower Cholesky factor of a weight matrix.
+    """Return the lower Cholesky factor of a weight matrix; `name` is used in the message.
 
     Raises:
         MethodError: If the weight is not symmetric and positive definite.
@@ -84,8 +85,8 @@ def updated_singular_vector(
 
     Args:
         J: (r, n) scaled Jacobian.
-        u: (r,) estimate in the last step.
-        damping: Number added to the diagonal of J J^T, which may be singular.
+        u: (r,) estimate of the previous step.
+        damping: Positive number that is added to the diagonal of J J^T, which may be singular.
         orthogonal_to: (r,) unit vector to which the result is made orthogonal. If this is the
             singular vector of the smallest singular value, the result estimates the singular vector
             of the second smallest singular value.
@@ -143,5 +144,8 @@ def running_filter(velocity_bound: float, damping: float = FIRST_DAMPING) -> Ste
 
 
 def _min_damping(s: float, bound: float) -> float:
-    """Return the minimum lambda for which s / (s^2 + lambda) is at most the bound, equation (6)."""
+    """Return the minimum lambda for which s / (s^2 + lambda) is at most `bound`, equation (6).
+
+    `s` is a singular value.
+    """
     return s / bound - s * s if s * bound <= 1.0 else 0.0

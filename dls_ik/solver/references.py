@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""BibTeX entries of the papers in which methods were published, by key of docs/references.md."""
+"""BibTeX entries of the papers in which the methods were published.
+
+The keys, such as "Buss & Kim 2004", are those of docs/references.md.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from collections.abc import Iterable
 
 from dls_ik.solver.method import method_info
 
-# Entry type, authors, title, journal or proceedings, year, further fields.
+# By key: entry type, authors, title, journal or proceedings, year, further fields.
 _PAPERS: dict[str, tuple[str, str, str, str, int, dict[str, str]]] = {
     "Buss & Kim 2004": (
         "article", "Buss, Samuel R. and Kim, Jin-Su",
@@ -85,7 +88,7 @@ _PLACE_FIELDS = {"article": "journal", "inproceedings": "booktitle", "techreport
 
 
 def keys_of(name: str) -> list[str]:
-    """Return the keys of the papers in which a method or its parts were published.
+    """Return the keys of the papers in which a method, or the parts of its name, were published.
 
     Raises:
         MethodError: If the method is unknown.

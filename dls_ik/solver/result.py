@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Results of solver calls.
 
-A search without a solution does not raise an error: its result holds the best configuration found.
+A call that finds no solution does not raise an error: the result has the status and the best
+configuration found.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class Status(enum.IntEnum):
 
     @property
     def explanation(self) -> str:
-        """Explanation of the status in a sentence."""
+        """Clause that explains the status, such as "no attempt reached the pose"."""
         return _EXPLANATIONS[self]
 
     def __str__(self) -> str:
@@ -74,17 +75,17 @@ _EXPLANATIONS = {
 
 
 class Obstruction(NamedTuple):
-    """A collision at a pose of a path, or on the joint segment from the previous pose."""
+    """Collision at a pose of a path, or during the straight joint motion from the previous pose."""
 
     pose: int  # index of the pose
     names: Pair  # colliding pair
-    time: float | None  # position of the contact on the segment, 0 to 1; None for one at the pose
+    time: float | None  # share of the motion before the contact, 0 to 1; None if at the pose
 
 
 class IkResult(NamedTuple):
-    """Result for one pose; its truth value is `success`."""
+    """Result of a solver call for one pose; ``bool(result)`` is `success`."""
 
-    success: bool  # q is within the limits and reaches the pose, or `approximate` accepts q
+    success: bool  # whether q, within the limits, reaches the pose or is accepted by `approximate`
     status: Status
     q: Array  # (n,) joint positions [rad or m]; without success the best ones found
     position_error: float  # [m] position error at q
@@ -102,14 +103,15 @@ class IkResult(NamedTuple):
 
     @property
     def clearance(self) -> float:
-        """Smallest distance of all checked pairs at q [m], computed exactly at each access.
+        """Smallest distance [m] of all checked pairs of links and objects at q.
 
-        The distance is negative in collision. Without a scene the value is NaN.
+        The distance is computed exactly at each access. It is negative in collision, and NaN
+        without a scene.
         """
         return _clearance(self.scene, self.q)
 
     def _repr_html_(self) -> str:
-        """Return a table of the joints for notebooks."""
+        """Return the result as HTML with a table of the joints, for notebooks."""
         return result_html(self, self.status.explanation)
 
     def __repr__(self) -> str:
@@ -144,7 +146,7 @@ class IkBatchResult:
 
     @property
     def clearance(self) -> Array:
-        """(b,) smallest distances of all checked pairs [m]; see :attr:`IkResult.clearance`."""
+        """Array (b,) of the smallest distances [m]; see :attr:`IkResult.clearance`."""
         return np.array([_clearance(self.scene, q) for q in self.q])
 
     def __len__(self) -> int:
@@ -152,7 +154,7 @@ class IkBatchResult:
         return len(self.success)
 
     def __bool__(self) -> bool:
-        """Raise an error, as arrays do.
+        """Raise an error, as NumPy arrays with several elements do.
 
         Raises:
             ValueError: If the method is called; a batch has no single truth value.
@@ -167,7 +169,7 @@ class IkBatchResult:
         return f"{type(self).__name__}({self._about()}, {1e3 * self.duration:.3g} ms)"
 
     def _repr_html_(self) -> str:
-        """Return a table of the first poses for notebooks."""
+        """Return the results as HTML with a table of the first poses, for notebooks."""
         return batch_html(self, self._about())
 
     @property
@@ -176,7 +178,7 @@ class IkBatchResult:
         return tuple(map(Status, self.status.tolist()))
 
     def __getitem__(self, i: int) -> IkResult:
-        """Return the result for pose i, with the mean duration per pose of the batch."""
+        """Return the result for pose i; its duration is the mean duration per pose of the batch."""
         return IkResult(
             bool(self.success[i]),
             Status(int(self.status[i])),
@@ -192,7 +194,7 @@ class IkBatchResult:
         )
 
     def _about(self) -> str:
-        """Return the number of solved poses as text."""
+        """Return the text "S of B solved" with the number of solved poses and of all poses."""
         return f"{np.count_nonzero(self.success)} of {len(self)} solved"
 
 
@@ -225,7 +227,7 @@ class IkPathResult(IkBatchResult):
     ) -> str:
         """Return the path as CSV with one line per pose: t [s], joint positions [rad or m].
 
-        A warning is logged if the times exceed velocity limits.
+        A warning is logged if a joint would move faster than its velocity limit.
 
         Args:
             file: File to write in addition.
@@ -251,7 +253,7 @@ class IkPathResult(IkBatchResult):
     ) -> Any:
         """Return the path as a ``trajectory_msgs/msg/JointTrajectory`` that starts immediately.
 
-        A warning is logged if the times exceed velocity limits.
+        A warning is logged if a joint would move faster than its velocity limit.
 
         Args:
             times: As for :meth:`to_csv`.
@@ -265,7 +267,10 @@ class IkPathResult(IkBatchResult):
         return trajectory_message(self.robot, *self._timed(times, rate), frame_id)
 
     def _timed(self, times: ArrayLike | None, rate: float | None) -> tuple[Array, Array]:
-        """Return times (b,) [s] and joint positions (b, n) [rad or m]; warn of exceeded limits.
+        """Return the times (b,) [s] and joint positions (b, n) [rad or m] of the path.
+
+        A warning is logged if a joint would move faster than its velocity limit. The arguments are
+        those of :meth:`to_csv`.
 
         Raises:
             OptionError: If a pose is not reached, or the times or the rate are not valid.
@@ -281,7 +286,7 @@ class IkPathResult(IkBatchResult):
         return t, self.q
 
     def _repr_html_(self) -> str:
-        """Return a table of the motion of each joint for notebooks."""
+        """Return the path as HTML with a table of the motion of each joint, for notebooks."""
         return path_html(self, self._about())
 
     def _about(self) -> str:
@@ -292,9 +297,10 @@ class IkPathResult(IkBatchResult):
 
 
 def _clearance(scene: SceneSnapshot | None, q: Array) -> float:
-    """Return the smallest distance of all checked pairs at q (n,) [m]; inf if there is no pair.
+    """Return the smallest distance [m] of all checked pairs at q (n,) [rad or m].
 
-    Without a scene, or if q is not finite, the result is NaN.
+    The result is inf if the scene has no pair to check, and NaN without a scene or if q is not
+    finite.
     """
     if scene is None or not np.isfinite(q).all():
         return math.nan

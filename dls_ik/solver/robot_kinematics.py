@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Kinematics with the interface of LeRobot's class ``RobotKinematics``: joint angles in degrees.
+"""Kinematics with the interface of LeRobot's class ``RobotKinematics``, with angles in degrees.
 
-An arm with five joints reaches few full poses. The inverse kinematics therefore minimise a weighted
-sum of squared position and rotation errors, whose minimum is usually above zero.
+An arm with five joints reaches few full poses. Therefore the inverse kinematics minimise a weighted
+sum of squared position and rotation errors; the minimum is usually above zero.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from dls_ik.solver.solver import IkSolver
 from dls_ik.solver.task import WEIGHTS, Task
 from dls_ik.text import listing, quoted, suggest_names
 
-# Attempts of one call: (error_gain, max_iterations). If the arm is stretched at a minimum with a
-# nonzero error, weakly damped steps may oscillate about this minimum. The further attempts have
-# stronger damping and start at the best configuration; they show whether the error can decrease.
+# (error_gain, max_iterations) of the attempts of one call. If the arm is stretched at a minimum
+# with a nonzero error, weakly damped steps may oscillate about this minimum. Therefore the second
+# and third attempt, which start at the best configuration, have stronger damping.
 STAGES = ((1.0, 16), (30.0, 12), (3.0, 12))
 STALL_RATIO, STALL_COUNT = 0.9995, 2  # ends an attempt, see the solver options of these names
 MIN_IMPROVEMENT = 2e-3  # relative decrease of the squared error below which no attempt follows
@@ -132,7 +132,7 @@ class RobotKinematics:
         return values
 
     def _values(self, given: Any) -> Array:
-        """Return a copy of joint values [deg or m] after checking their number and type.
+        """Validate joint values in the order of `joint_names`, and return a copy [deg or m].
 
         Raises:
             JointValueError: If there are too few values, or values are not numbers.
@@ -149,7 +149,9 @@ class RobotKinematics:
         return values.copy()
 
     def _configuration(self, values: Array) -> Array:
-        """Return the joint positions (n,) of the chain [rad or m].
+        """Convert values of `joint_names` [deg or m] to joint positions (n,) of the chain.
+
+        The joint positions are in [rad or m].
 
         Raises:
             JointValueError: If a value is not finite.
@@ -158,7 +160,7 @@ class RobotKinematics:
         return q if np.isfinite(q).all() else self.robot.validated_one(q)  # raises
 
     def _new_stages(self, position_weight: Any, orientation_weight: Any) -> tuple[Search, ...]:
-        """Return the searches of `STAGES` for two weights, and cache these searches.
+        """Build the searches of `STAGES` for the two weights, and cache them.
 
         Raises:
             OptionError: If a weight is not valid.
@@ -201,10 +203,11 @@ class RobotKinematics:
 def _minimize_error(
     stages: Sequence[Search], T: Array, q: Array, weights: tuple[float, float]
 ) -> Array:
-    """Return the joint positions (n,) with the smallest weighted error [rad or m].
+    """Return the joint positions (n,) [rad or m] with the smallest weighted error found.
 
     Args:
-        stages: Searches; each search makes one attempt from the best configuration so far.
+        stages: Searches, each of which makes one attempt from the best configuration so far. Later
+            searches are omitted if the pose is reached, or if the error has hardly decreased.
         T: (1, 1, 4, 4) desired pose.
         q: (1, n) start [rad or m].
         weights: Weights of the squared position error and the squared rotation error.
@@ -243,7 +246,7 @@ def driven_joints(tree: Tree) -> list[str]:
 
 
 def _checked_names(robot: RobotModel, names: list[str]) -> list[str]:
-    """Return joint names after validation.
+    """Validate joint names that a user gave, and return them.
 
     Raises:
         JointValueError: If a joint is unknown, or a joint that moves the tip is missing.

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The search of a solver call: robot, method, options, problem and selection rule.
 
-A :class:`Search` runs attempts for one or many poses. :mod:`.calls` adds timeouts and threads.
+A :class:`Search` makes attempts for one or many poses. An attempt is a sequence of steps from a
+start configuration; an attempt that reaches the pose finds a solution. The state of the searches
+for b poses is a struct `Rows`, with a row for each pose. :mod:`.calls` adds timeouts and threads.
 """
 
 from __future__ import annotations
@@ -66,15 +68,20 @@ UNTIMED_ATTEMPTS = 8  # attempts of "auto" before the clock is first read; about
 MAX_UNTIMED_ITERATIONS = 100  # if max_iterations is larger, the clock is read after one attempt
 UNLIMITED_ATTEMPTS = 2**62
 DEFAULT_RESTARTS = 10_000  # restarts for one pose without a scene if max_restarts is None
-GENERAL_ATTEMPT_COST = 5  # approximate duration of an attempt of the general kernels, in fast ones
-LONG_ATTEMPT_CRITERIA = (100, 0.999, 3)  # max_iterations, stall_ratio, stall_count
+# An attempt of the general kernels takes about this number of times as long as one of the fast ones
+GENERAL_ATTEMPT_COST = 5
+LONG_ATTEMPT_CRITERIA = (100, 0.999, 3)  # options max_iterations, stall_ratio, stall_count
 
 _loaded: frozenset[tuple[bool, bool, bool]] = frozenset()  # see Search.load_kernels
 
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """The problem of a solver call, and the rule by which the call selects a solution."""
+    """Everything that determines the answers of a solver call.
+
+    These are the robot, the method with its options, the task, the scene, and the rule by which a
+    solution is selected. A search does not change; methods return modified copies.
+    """
 
     robot: RobotModel
     method: str
@@ -92,7 +99,10 @@ class Search:
         max_joint_change: JointValues | None = None,
         approximate: bool | None = None,
     ) -> Search:
-        """Return a search with other selection options; None stands for the solver's option.
+        """Return a search with other selection options.
+
+        The arguments have the meaning of the solver options of these names; None stands for the
+        option of the solver.
 
         Raises:
             OptionError: If a value is not valid.
@@ -134,7 +144,7 @@ class Search:
 
     @cached_property
     def max_attempts(self) -> int:
-        """Maximum number of attempts for one pose before its timeout.
+        """Maximum number of attempts for one pose; a timeout may end a search earlier.
 
         If no collisions are checked, a pose that `DEFAULT_RESTARTS` attempts do not reach is almost
         certainly unreachable. In a scene, collision-free solutions can be much rarer.
@@ -146,20 +156,23 @@ class Search:
 
     @cached_property
     def prove_after(self) -> int:
-        """Number of attempts before the solver tries to prove the pose unreachable."""
+        """Number of attempts before the solver tries to prove the pose unreachable.
+
+        With the general kernels, whose attempts take longer, the option of this name is reduced.
+        """
         given = self.options.prove_after
         return given if self.problem.packed is not None else max(1, given // GENERAL_ATTEMPT_COST)
 
     @cached_property
     def first_attempts(self) -> int:
-        """Number of attempts for one pose before the clock is first read."""
+        """Number of attempts for one pose that are made before the timeout is first checked."""
         is_quick = self.method == AUTO and self.options.max_iterations <= MAX_UNTIMED_ITERATIONS
         first = UNTIMED_ATTEMPTS if is_quick else 1
         return min(first, self.max_attempts, self.prove_after)
 
     @cached_property
     def position_only(self) -> tuple[bool, ...]:
-        """(k,) whether the rotation of each tip is free."""
+        """Tuple (k,) with true for tips whose rotation is free."""
         return rotation_free(self.tasks)
 
     @cached_property
@@ -169,11 +182,13 @@ class Search:
 
     @cached_property
     def middle(self) -> Array:
-        """Middle (1, n) of the bounds of random starts [rad or m]: the seed if none is given."""
+        """Middle (1, n) [rad or m] of the bounds of random starts, which is the default seed."""
         return 0.5 * (self.problem.starts.lower + self.problem.starts.upper)[None]
 
     def checked(self, T: PoseLike, seed: JointValues | None) -> tuple[Array, Array]:
-        """Return a validated pose (1, k, 4, 4) and seed (1, n) for the kernels.
+        """Validate a pose and a seed, and return arrays (1, k, 4, 4) and (1, n) for the kernels.
+
+        If the seed is None, `middle` is returned in its place.
 
         Raises:
             PoseError: If the pose is not valid.
@@ -183,7 +198,7 @@ class Search:
         return poses, self.middle if seed is None else self.checked_seed(seed)[None]
 
     def checked_seed(self, seed: JointValues) -> Array:
-        """Return a validated seed (n,) [rad or m].
+        """Validate a seed, and return it as an array (n,) [rad or m].
 
         Raises:
             JointValueError: If the seed has another length or is not finite.
@@ -202,7 +217,9 @@ class Search:
     def attempt(
         self, Ts: Array, seeds: Array, attempts: int, rows: Rows, seeded: bool = True
     ) -> None:
-        """Run more attempts for every pose; see :mod:`dls_ik.core.search_rows`.
+        """Make more attempts for every pose; see :mod:`dls_ik.core.search_rows`.
+
+        The search for a pose ends earlier if a solution is found that the selection rule accepts.
 
         Args:
             Ts: (b, k, 4, 4) desired poses.
@@ -210,7 +227,8 @@ class Search:
             attempts: Maximum number of attempts per pose in this call.
             rows: State of the searches, read and written. Rows with an invalid pose or seed do not
                 change.
-            seeded: Whether the first attempt starts at the seed, not at a start from the table.
+            seeded: Whether the first attempt starts at the seed; otherwise it starts at a
+                configuration of the start table.
         """
         problem = self.problem
         targets, state = (Ts, seeds, self.max_change), (rows.counts, rows.best, rows.figures)
@@ -235,10 +253,10 @@ class Search:
         rows: Rows,
         seeded: bool,
     ) -> None:
-        """Run more attempts in a scene.
+        """Make more attempts for every pose in a scene; :meth:`attempt` explains the arguments.
 
-        Solutions that the kernel can prove neither collision-free nor in collision are decided by
-        exact collision checks. See :meth:`attempt` for the arguments.
+        The kernels prove most solutions collision-free or in collision by bounds. Undecided
+        solutions are checked exactly in Python, then the kernels continue.
         """
         b, n = rows.best.shape
         until = rows.counts[:, ATTEMPTS] + attempts
@@ -257,9 +275,10 @@ class Search:
 
     @cached_property
     def decided(self) -> NDArray[np.int64]:
-        """(p,) 1 for pairs whose distance depends on the tip pose alone, 0 for others.
+        """Array (p,) with 1 for pairs whose distance depends only on the tip pose, 0 for others.
 
-        If such a pair collides in one solution of a pose, it collides in all solutions of the pose.
+        If a pair with 1 collides in one solution of a pose, it collides in all solutions of the
+        pose.
         """
         if self.snapshot is None or self.problem.packed is None:
             return np.zeros(0 if self.snapshot is None else len(self.snapshot.names), np.int64)
@@ -275,7 +294,9 @@ class Search:
         opened: OpenSolutions,
         seeded: bool,
     ) -> None:
-        """Run attempts in a scene until a row needs exact collision checks or has enough attempts.
+        """Make attempts in a scene with the kernels.
+
+        A row ends when it has enough attempts, or when it needs exact collision checks.
 
         Args:
             snapshot: Scene.
@@ -283,7 +304,7 @@ class Search:
             seeds: (b, n) seeds, or (1, n) for all poses [rad or m].
             until: (b,) total number of attempts at which a row ends.
             rows: State of the searches, read and written.
-            opened: Undecided solutions and the answers of their exact checks, read and written.
+            opened: Undecided solutions of the rows, and answers of exact checks, read and written.
             seeded: Whether the first attempt starts at the seed.
         """
         problem, targets = self.problem, (Ts, seeds, self.max_change)
@@ -307,7 +328,14 @@ class Search:
     ) -> None:
         """Check the undecided solutions of a row exactly, and write the answers.
 
-        With the rule FIRST, no solution is checked after the first collision-free solution.
+        With the selection rule FIRST, the first collision-free solution ends the checks.
+
+        Args:
+            snapshot: Scene.
+            candidates: (CANDIDATES, n + 3) undecided solutions; the first n columns are q.
+            answers: (1 + CANDIDATES,) number of undecided solutions, then 1 for each solution that
+                is collision-free; written.
+            counts: Counts of the row, in which colliding pairs are counted.
         """
         for i in range(int(answers[0])):
             pair = snapshot.first_touching(candidates[i, : self.robot.n])
@@ -330,13 +358,16 @@ class Search:
         rows: Rows,
         seeded: bool,
     ) -> None:
-        """Run more attempts for the rows with the indices `which`; see :meth:`attempt`."""
+        """Make more attempts for the rows with the indices `which` only.
+
+        The other arguments are those of :meth:`attempt` for all rows.
+        """
         part = some_rows(rows, which)
         self.attempt(poses[which], seeds_of(seeds, which), attempts, part, seeded)
         put_back(rows, which, part)
 
     def starts(self, seeds: Array) -> tuple[Array, NDArray[np.bool_]]:
-        """Return the start configurations for seeds, and which rows cannot have an answer.
+        """Return the start configurations for seeds, and whether rows cannot have an answer.
 
         A row cannot have an answer if no configuration inside the joint limits is within
         `max_change` of the seed. The start of such a row is the seed clipped to the joint limits.
@@ -357,8 +388,8 @@ class Search:
     def keeps(self, q: Array, seeds: Array) -> NDArray[np.bool_]:
         """Return (b,) whether q (b, n) is inside the joint limits and within `max_change` of seeds.
 
-        The result is always true for a method that enforces the limits and `max_change`. For other
-        methods q is compared; rows of NaN are outside.
+        For a method that enforces the limits and `max_change`, the result is true without a
+        comparison. For other methods q is compared, and the result is false for a row of NaN.
         """
         if self.keeps_limits:
             return np.ones(len(q), np.bool_)
@@ -385,14 +416,14 @@ class Search:
 
     @cached_property
     def with_long_attempts(self) -> Search:
-        """This search with long attempts, which continue for as long as the error decreases."""
+        """Copy of this search whose attempts continue as long as the error decreases."""
         return self.with_criteria(*LONG_ATTEMPT_CRITERIA)
 
     def with_criteria(self, max_iterations: int, stall_ratio: float, stall_count: int) -> Search:
-        """Return this search with other criteria for the end of an attempt and without start table.
+        """Return a copy without start table and with other criteria that end an attempt.
 
         Args:
-            max_iterations, stall_ratio, stall_count: As the solver options of these names.
+            max_iterations, stall_ratio, stall_count: Values of the solver options of these names.
         """
         problem = self.problem
         goal = problem.goal._replace(
@@ -406,9 +437,9 @@ class Search:
         return replace(self, problem=problem)
 
     def within(self, snapshot: SceneSnapshot) -> Search:
-        """Return this search with the condition that answers are collision-free in a scene.
+        """Return a copy of this search whose answers must be collision-free in a scene.
 
-        The search for the scene given last is cached.
+        The copy for the last snapshot is cached.
         """
         known = self._placed[0]  # read once, because another thread may replace the entry
         if known is None or known.snapshot is not snapshot:
@@ -432,21 +463,29 @@ class Search:
             _loaded |= {kernels}
 
     def prepare_bounds(self) -> None:
-        """Compute the reach bounds, if this search uses them, now instead of at the first proof."""
+        """Compute the reach bounds now, if this search uses them for proofs of unreachability.
+
+        Otherwise the first proof computes them.
+        """
         for region in self._regions:
             reach_of(self._whole_robot, region.tip, region.pointing)
 
     def proves_unreachable(self, Ts: Array) -> NDArray[np.bool_]:
         """Return (b,) whether poses (b, k, 4, 4) are proven unreachable within the tolerances.
 
-        False means that no proof was found; the pose may still be unreachable. For a robot with
-        narrowed limits, the reach bounds are those of the robot with its full limits.
+        False means that no proof was found; the pose may still be unreachable. If the limits of
+        the robot are narrowed for a call, the reach bounds of the robot with its full limits are
+        used.
         """
         return are_unreachable(self._whole_robot, self._regions, Ts)
 
     @cached_property
     def _regions(self) -> tuple[TaskRegion, ...]:
-        """Regions of the tips for proofs; () if the method does not enforce the joint limits."""
+        """Task regions of the tips, with which poses are proven unreachable.
+
+        They are () if no proof is possible, because the method does not enforce the joint limits
+        or runs in Python.
+        """
         can_prove = self.keeps_limits and self.problem.kdl is None
         return regions(self.tasks, self.options) if can_prove else ()
 
@@ -471,28 +510,37 @@ def build_search(
 
 
 def some_rows(rows: Rows, which: slice | NDArray[np.intp]) -> Rows:
-    """Return selected rows: views for a slice, copies for indices."""
+    """Return the rows with the given indices: views if `which` is a slice, otherwise copies."""
     return Rows._make(array[which] for array in rows)
 
 
 def put_back(rows: Rows, which: NDArray[np.intp], part: Rows) -> None:
-    """Write `part` to the rows with the indices `which`."""
+    """Copy `part` to the rows with the indices `which`; the inverse of :func:`some_rows`."""
     for array, some in zip(rows, part, strict=True):
         array[which] = some
 
 
 def seeds_of(seeds: Array, which: NDArray[np.intp]) -> Array:
-    """Return the seeds of selected rows; a single seed (1, n) for all rows is returned as it is."""
+    """Return the seeds of the rows with the indices `which`.
+
+    `seeds` is (b, n); a single seed (1, n) for all rows is returned unchanged.
+    """
     return seeds if len(seeds) == 1 else seeds[which]
 
 
 def attempts_of(rows: Rows) -> NDArray[np.int64]:
-    """Return (b,) the number of attempts of each search; 0 for rows that the kernel skipped."""
+    """Return (b,) the number of attempts of each search.
+
+    It is 0 for rows that the kernel skipped because the pose or the seed is not valid.
+    """
     made: NDArray[np.int64] = rows.counts[:, ATTEMPTS]
     return made
 
 
 def found(rows: Rows) -> NDArray[np.bool_]:
-    """Return (b,) whether a solution, collision-free if there is a scene, has been found."""
+    """Return (b,) whether each search has found a solution that is an answer.
+
+    In a scene, the solution must be collision-free.
+    """
     some: NDArray[np.bool_] = rows.counts[:, FOUND] % BLOCKED != NOTHING
     return some

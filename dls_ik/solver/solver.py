@@ -127,7 +127,7 @@ class IkSolver:
                 options of these names.
 
         Returns:
-            The result; without success it holds the best configuration found.
+            The result; if the pose is not reached, it has the best configuration found.
 
         Raises:
             PoseError: If the pose is not valid.
@@ -151,8 +151,8 @@ class IkSolver:
     ) -> Generator[None, None, IkResult]:
         """Return a generator that solves like :meth:`solve`, and yields approximately every 10 ms.
 
-        The timeout starts at the call of this method, and includes the time that the caller spends
-        between the slices. The return value of the generator is the result.
+        The return value of the generator is the result. The timeout starts at the call of this
+        method, and includes the time that the caller spends between two slices.
         """
         search = self._search_for(seed, task, solve_type, max_joint_change, approximate)
         begin = time.perf_counter()
@@ -219,7 +219,7 @@ class IkSolver:
         max_joint_step: float = 0.5,
         progress: Progress | None = None,
     ) -> IkPathResult:
-        """Find joint positions along a path of poses; the answer of each pose is the next seed.
+        """Find joint positions along a path; the answer of each pose is the seed of the next pose.
 
         With a scene, the solver also searches for answers between which the straight joint motions
         are collision-free. The result lists the motions that collide nevertheless.
@@ -295,10 +295,12 @@ class IkSolver:
         if not few:
             return explanation
         if T is None:
-            return f"{explanation}; {few}: explain(result, T=T) tries tasks that ask for less"
+            return f"{explanation}; {few}: explain(result, T=T) tries tasks with fewer components"
         reached = " or ".join(f"task=Task.{name}" for name in self.reached_tasks(T))
         return (
-            f"{explanation}; {few}: {reached or 'neither position nor pointing'} reaches this one"
+            f"{explanation}; {few}: this pose is reached with {reached}"
+            if reached
+            else f"{explanation}; {few}: this pose is reached with neither position nor pointing"
         )
 
     def reached_tasks(self, T: PoseLike) -> list[str]:
@@ -314,7 +316,10 @@ class IkSolver:
         return [name for name, task in LESSER_TASKS.items() if solver.solve(T, task=task).success]
 
     def prepare(self) -> None:
-        """Compute the reach bounds now (up to a second), not at the first unreachable pose."""
+        """Compute the reach bounds of the robot now, which takes up to a second.
+
+        Otherwise the first call that does not reach its pose computes them.
+        """
         self.search.prepare_bounds()
 
     def __repr__(self) -> str:
@@ -336,7 +341,7 @@ class IkSolver:
         max_joint_change: JointValues | None = None,
         approximate: bool | None = None,
     ) -> Search:
-        """Return the search for the arguments of a call.
+        """Return the search for the arguments of a call; None stands for the solver's value.
 
         Raises:
             OptionError: If `max_joint_change` is finite and no seed is given, or `solve_type` is
@@ -350,7 +355,10 @@ class IkSolver:
         if solve_type is not None or max_joint_change is not None or approximate is not None:
             search = search.wanting(solve_type, max_joint_change, approximate)
         if seed is None and search.is_narrowed:
-            raise OptionError("max_joint_change limits the distance from a seed: give a seed too")
+            raise OptionError(
+                "max_joint_change limits the change from the seed, but no seed is given; give a "
+                "seed too"
+            )
         search.load_kernels()
         return search
 
@@ -368,11 +376,12 @@ class IkSolver:
         if scene.robot.tree.digest != self.robot.tree.digest:
             raise SceneError(
                 f"the scene belongs to {scene.robot.name!r} and the solver to {self.robot.name!r}: "
-                "make a PlanningScene of the solver's robot, since it holds the robot's shapes"
+                "create a PlanningScene of the solver's robot, because a scene has the shapes of "
+                "its robot"
             )
 
     def _snapshot_of(self, scene: PlanningScene) -> SceneSnapshot:
-        """Return the current snapshot of the scene, with joints in the order of this robot."""
+        """Return the current snapshot of a scene, with the joints in the order of this robot."""
         now = scene.snapshot
         if now.joint_names == self.robot.joint_names:
             return now

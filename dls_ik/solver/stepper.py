@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class Trace(NamedTuple):
-    """Configurations, errors and damping factors recorded in s steps."""
+    """Configurations, errors and damping factors of s successive steps."""
 
     q: Array  # (s + 1, n) joint positions [rad or m]
     error: Array  # (s + 1, r) scaled error at q, relative to the target of the following step
@@ -46,20 +46,24 @@ class Trace(NamedTuple):
 
 
 class Inverse(NamedTuple):
-    """Damped inverse P = sum_i gain_i v_i u_i^T of J = sum_i s_i u_i v_i^T at one configuration."""
+    """Damped inverse P of the scaled Jacobian J at one configuration.
+
+    With the singular value decomposition J = sum_i s_i u_i v_i^T it is
+    P = sum_i gain_i v_i u_i^T.
+    """
 
     P: Array  # (n, r)
-    s: Array  # (r,) singular values of the scaled Jacobian, descending
-    gain: Array  # (r,) gains in the order of s
+    s: Array  # (r,) singular values of J, descending
+    gain: Array  # (r,) gain_i, in place of 1 / s_i of the pseudoinverse
 
 
 class Stepper:
-    """A configuration that a method moves step by step.
+    """Configuration that a method moves step by step; the attribute `q` is the configuration.
 
     Args:
         robot: Robot model.
-        method: Name of a method; KDL methods have no single steps.
-        q: (n,) start [rad or m]; None stands for mid-range.
+        method: Name of a method; KDL methods are not supported, because they have no single steps.
+        q: (n,) start [rad or m]; None stands for the middle of the joint limits.
         task: As for :class:`dls_ik.IkSolver`.
         options: Options of :class:`dls_ik.IkSolver`.
 
@@ -80,7 +84,9 @@ class Stepper:
     ) -> None:
         choice = parse_method(method)
         if choice.is_kdl:
-            raise MethodError(f"method {choice.name!r} has no single steps")
+            raise MethodError(
+                f"method {choice.name!r} has no single steps; choose a method that is not KDL's"
+            )
         self.robot = robot
         self.method = choice.name
         self.options = solver_options(choice, options, robot.joint_names)
@@ -156,7 +162,10 @@ class Stepper:
         return Trace(qs, errors, chosen[:, 0], chosen[:, 1])
 
     def _run_plugin(self, plugin: Plugin, targets: Array, steps: int) -> Trace:
-        """Make several steps of a plug-in."""
+        """Make several steps of a plug-in, and return their trace.
+
+        `targets` (t, k, 4, 4) has the target poses; further steps use the last one.
+        """
         qs, errors = [self.q.copy()], []
         for i in range(steps + 1):
             e, J = self._error_and_jacobian(targets[min(i, len(targets) - 1)])
@@ -167,14 +176,17 @@ class Stepper:
         return Trace(np.array(qs), np.array(errors), np.zeros(steps), np.zeros(steps))
 
     def _plugin_step(self, plugin: Plugin, J: Array, e: Array) -> Array:
-        """Return a step (n,) of a plug-in [rad or m], and increment the step counter."""
+        """Return the step (n,) [rad or m] of a plug-in for a scaled Jacobian and error.
+
+        The step counter is incremented; q does not change.
+        """
         limits = self.robot.lower, self.robot.upper
         state = StepState(self.q.copy(), *limits, self._own_steps, self._own_memory)
         self._own_steps += 1
         return checked_step(plugin, J.copy(), e.copy(), state)
 
     def rate(self, x_dot: ArrayLike, dt: float, T: PoseLike | None = None) -> Array:
-        """Move q for a duration at the joint velocity that the method computes for a task velocity.
+        """Compute the joint velocity for a task velocity, and move q at it for a duration.
 
         Args:
             x_dot: (r,) velocity of the task rows [m/s, rad/s].
@@ -198,15 +210,19 @@ class Stepper:
         return q_dot
 
     def error(self, T: PoseLike) -> Array:
-        """Return the scaled error (r,) of the task at q."""
+        """Return the scaled error (r,) of the task at q, for a target pose T in any form."""
         return self._look(T)[0]
 
     def jacobian(self, T: PoseLike | None = None) -> Array:
-        """Return the scaled Jacobian (r, n) of the task at q; :meth:`rate` explains T."""
+        """Return the scaled Jacobian (r, n) of the task at q.
+
+        T is the target pose, used if the frame of the task is ``"target"``; None stands for the
+        current tip pose.
+        """
         return self._look(T)[1]
 
     def step_for(self, e: ArrayLike, J: ArrayLike, T: PoseLike | None = None) -> Array:
-        """Return the step dq (n,) [rad or m] for a scaled error and Jacobian; q does not change.
+        """Return the step dq (n,) [rad or m] for a given error and Jacobian; q does not change.
 
         Args:
             e: (r,) scaled error.
@@ -231,9 +247,9 @@ class Stepper:
         """Return the damped inverse at q that the method uses for the error to a target pose.
 
         The damping law and the policy of the method determine the inverse; the limit strategy and
-        the step bound are not included. Policies that depend on the last step use the last step of
-        this stepper. Policy `accuracy` weights J and the error by a matrix W. With this policy, s
-        and gain are those of W J, and P = sum_i gain_i v_i u_i^T W.
+        the step bound have no effect. If a policy depends on the previous step, the last step of
+        this stepper is used. Policy `accuracy` weights J and the error by a matrix W: s and gain
+        are then those of W J, and P = sum_i gain_i v_i u_i^T W.
 
         Raises:
             PoseError: If the pose is not valid.
@@ -254,10 +270,10 @@ class Stepper:
         return Inverse(Vt.T @ (gain[:, None] * Ut) @ W, s, gain)
 
     def _plugin_inverse(self, plugin: Plugin, J: Array, error: Array) -> Inverse:
-        """Return the inverse of a plug-in, measured from its steps along left singular vectors.
+        """Return the inverse of a plug-in, which is determined from several of its steps.
 
-        The step is computed for each left singular vector of J, multiplied by the norm of the
-        error, because the step of a plug-in need not be linear in the error.
+        For each left singular vector of J, the step is computed for an error in this direction. Its
+        norm is that of `error`, because the step of a plug-in need not be linear in the error.
         """
         U, s, Vt = np.linalg.svd(J, full_matrices=False)
         length = max(float(np.linalg.norm(error)), 1e-12)
@@ -272,9 +288,10 @@ class Stepper:
         return Inverse(steps @ U.T, s, gain)
 
     def _strength(self, error: Array, J: Array) -> float:
-        """Return the parameter of the damping law for an error (r,) and J (r, n).
+        """Return the damping that the damping law computes for a scaled error and Jacobian.
 
-        For the Jacobian transpose the parameter is the step length. The memory does not change.
+        For the Jacobian transpose, return the step length. The memory of previous steps does not
+        change.
         """
         method, params = self._method, self.details.params
         memory = Memory._make(array.copy() for array in self._memory)
@@ -288,12 +305,15 @@ class Stepper:
 
     @property
     def lambda2(self) -> float:
-        """Squared damping factor of the last step."""
+        """Squared damping factor lambda^2 of the last step."""
         return float(self._memory.lambda2[0])
 
     @property
     def searches(self) -> int:
-        """Number of iterations of the last search for the optimal damping factor."""
+        """Number of iterations of the search for the damping factor in the last step.
+
+        Only the policy `optimal` searches; with other methods the number is 0.
+        """
         return int(self._memory.steps[1])
 
     def _look(self, T: PoseLike | None) -> tuple[Array, Array]:
@@ -308,7 +328,7 @@ class Stepper:
         return e, J
 
     def _target(self, T: PoseLike | None) -> Array:
-        """Return a pose as (k, 4, 4); None stands for the current tip poses."""
+        """Return a pose in any form as an array (k, 4, 4); None is the current pose of the tips."""
         k = len(self.robot.tips)
         return checked_poses(self.robot.fk(self.q) if T is None else T, k, self._position_only)
 
@@ -354,8 +374,8 @@ def paced_stepper(
 ) -> Stepper:
     """Return a stepper for steps of a fixed duration.
 
-    For policy `optimal`, the default of the step bound `Delta` is the distance that the slowest
-    joint moves in the duration at its velocity limit. The servo controller has the same default.
+    With the policy `optimal`, the default of the step bound `Delta` is the distance that the
+    slowest joint moves in this duration at its velocity limit, as in the servo controller.
 
     Args:
         robot: Robot model.
@@ -374,10 +394,15 @@ def paced_stepper(
 
 
 def _finite_array(values: Any, shape: tuple[int, ...], name: str) -> Array:
-    """Return a copy of an array of numbers after checking the shape and the maximum magnitude.
+    """Validate an array of numbers, and return a copy.
+
+    Args:
+        values: Values given.
+        shape: Required shape.
+        name: Name of the argument, with which the message starts.
 
     Raises:
-        OptionError: If the value is not valid; the message starts with `name`.
+        OptionError: If the shape differs, or a number is not finite or larger than `FARTHEST`.
     """
     try:
         given = real_array(values).copy()

@@ -25,7 +25,8 @@ ANGLES = ("vector", "euler")
 VECTOR, SINE = "vector", "sine"
 ROTATION_ERRORS = (VECTOR, SINE)
 WEIGHTS = (1e-9, 1e9)  # minimum and maximum weight; beyond, squared errors would lose digits
-INNER_SHARE = 0.95  # share of the tolerance that the solver aims at if a row exceeds its tolerance
+# The target of a row that exceeds its tolerance is an error of this share of the tolerance.
+INNER_SHARE = 0.95
 SECOND_EULER = 4  # component of the second Euler angle
 
 Tolerance: TypeAlias = Any  # one number or three numbers; a task stores three numbers
@@ -100,10 +101,11 @@ class Task:
         self._check_round()
 
     def _check_round(self) -> None:
-        """Check that round axes are position axes with equal tolerances.
+        """Check the field `round`.
 
         Raises:
-            OptionError: If the round axes are not such axes.
+            OptionError: If the round axes are not two or three position axes with equal
+                tolerances.
         """
         axes, tolerance = self.round, self.position_tolerance
         radii = {tolerance[AXES.index(axis)] for axis in axes}
@@ -114,23 +116,25 @@ class Task:
             )
 
     def __repr__(self) -> str:
-        """Return the fields that differ from the full pose."""
+        """Return the task as text, with the fields that differ from those of the full pose."""
         given = [(f, getattr(self, f.name)) for f in fields(self)]
         return f"Task({', '.join(f'{f.name}={v!r}' for f, v in given if v != f.default)})"
 
     @classmethod
     def pose(cls) -> "Task":
-        """Return the task of a full pose, position and rotation."""
+        """Return the task in which position and rotation of the tip must be reached."""
         return cls()
 
     @classmethod
     def position_only(cls) -> "Task":
-        """Return the task of a position with any rotation."""
+        """Return the task in which only the position of the tip must be reached."""
         return cls(rotation="")
 
     @classmethod
     def pointing(cls, axis: str = "z") -> "Task":
-        """Return the task of a position and the direction of one axis of the target.
+        """Return the task in which the position and the direction of one axis must be reached.
+
+        The tip is free to rotate about this axis of the tip, "x", "y" or "z".
 
         Raises:
             OptionError: If the axis is not x, y or z.
@@ -141,23 +145,34 @@ class Task:
 
     @classmethod
     def box(cls, x: float, y: float, z: float) -> "Task":
-        """Return the task of a box with half-lengths [m] along the target's axes, any rotation."""
+        """Return the task in which the tip must be inside a box, with any rotation.
+
+        The center of the box is the target; x, y and z are the half-lengths [m] along the axes of
+        the target.
+        """
         return cls(rotation="", frame="target", position_tolerance=(x, y, z))
 
     @classmethod
     def ball(cls, radius: float) -> "Task":
-        """Return the task of a ball about the target with a radius [m], any rotation."""
+        """Return the task in which the tip must be inside a ball, with any rotation.
+
+        The center of the ball is the target; the radius is in [m].
+        """
         return cls(rotation="", frame="target", position_tolerance=radius, round=AXES)
 
     @classmethod
     def cylinder(cls, radius: float, half_length: float) -> "Task":
-        """Return the task of a cylinder [m] about the target's z axis, any rotation."""
+        """Return the task in which the tip must be inside a cylinder, with any rotation.
+
+        The center of the cylinder is the target, and its axis the z axis of the target; radius and
+        half-length are in [m].
+        """
         lengths = (radius, radius, half_length)
         return cls(rotation="", frame="target", position_tolerance=lengths, round="xy")
 
     @property
     def rows(self) -> int:
-        """Number of rows of the error."""
+        """Number of rows of the error, one for each axis of position and rotation."""
         return len(self.position) + len(self.rotation)
 
 
@@ -165,10 +180,10 @@ Tasks: TypeAlias = Task | Sequence[Task] | None  # one for all tips, one for eac
 
 
 class TaskRow(NamedTuple):
-    """One row of the error."""
+    """One row of the error: a component of the position or rotation error of a tip."""
 
     tip: int  # index of the tip
-    component: int  # 0 to 2 for position, 3 to 5 for rotation
+    component: int  # 0 to 2: position x, y, z; 3 to 5: rotation x, y, z
     weight: float
     tolerance: float  # maximum error [m or rad], inf for a row without a bound
     is_round: bool  # whether the tolerance is the radius of a ball or cylinder
@@ -181,7 +196,7 @@ def build_task(
     length_unit: float = 1.0,
     rotation_error: str = VECTOR,
 ) -> TaskParams:
-    """Return the task struct for the kernels.
+    """Build the struct of the tasks of all tips for the kernels.
 
     Rows are sorted by tip, then position before rotation, then x before y before z.
 
@@ -189,7 +204,8 @@ def build_task(
         robot: Robot model.
         task: Task for all tips, or one for each tip; None stands for full poses.
         rotation_weight: Weight w of rotation rows [m/rad].
-        length_unit: Length units of the robot per metre. Position rows are converted to metres.
+        length_unit: Number of length units of the robot in a metre, such as 1000 for mm. The
+            weights of position rows convert errors to metres.
         rotation_error: ``"vector"`` for the rotation axis times the angle, or ``"sine"`` for the
             rotation axis times the sine of the angle.
 
@@ -232,7 +248,7 @@ def _rows(tip: int, task: Task, units: tuple[float, float]) -> Iterator[TaskRow]
     Args:
         tip: Index of the tip.
         task: Task of the tip.
-        units: Factor of the weights of position rows, and of rotation rows.
+        units: Factors by which the weights of position rows and of rotation rows are multiplied.
     """
     components = [AXES.index(axis) for axis in task.position]
     components += [3 + AXES.index(axis) for axis in task.rotation]
@@ -248,11 +264,11 @@ def _rows(tip: int, task: Task, units: tuple[float, float]) -> Iterator[TaskRow]
 
 
 def is_bound(component: int, tolerance: float, angles: str) -> bool:
-    """Return whether a tolerance bounds a row: whether an error can exceed the tolerance.
+    """Return whether an error of a row can exceed the tolerance of the row.
 
     Args:
-        component: 0 to 2 for position, 3 to 5 for rotation.
-        tolerance: [m or rad].
+        component: 0 to 2 for position x, y, z; 3 to 5 for rotation x, y, z.
+        tolerance: Tolerance of the row [m or rad].
         angles: ``"vector"`` or ``"euler"``, as in :class:`Task`.
     """
     if component < 3:
@@ -262,10 +278,15 @@ def is_bound(component: int, tolerance: float, angles: str) -> bool:
 
 
 def _compared_rotation(task: Task, rotation_error: str) -> tuple[int, int]:
-    """Return how the kernels compare the rotation of a task: the kind of error and an axis.
+    """Return how the kernels compute the rotation error of a task: a kind of error, and an axis.
 
-    The axis, 0 to 2, is the one that must point in a direction (two rotation axes) or about which
-    the angle is compared (one rotation axis); it is 0 for other kinds.
+    With two rotation axes, the axis (0 to 2) is the third axis, whose direction must be reached.
+    With one rotation axis, the axis is this one, about which the angle is compared. Otherwise the
+    axis is 0.
+
+    Args:
+        task: Task of one tip.
+        rotation_error: Solver option of this name, ``"vector"`` or ``"sine"``.
 
     Raises:
         OptionError: If `rotation_error` is ``"sine"`` and the task does not compare whole rotation
@@ -290,11 +311,15 @@ def _compared_rotation(task: Task, rotation_error: str) -> tuple[int, int]:
 
 
 def strict_goal(goal: StopCriteria, task: TaskParams) -> StopCriteria:
-    """Return stop criteria that are strict enough for a task with tolerances.
+    """Return stop criteria of an attempt that are strict enough for a task with tolerances.
 
     The maximum norm of the scaled error is reduced to the norm of an error whose rows all equal the
-    solver's position and rotation tolerances. If a row exceeds its tolerance in the task, the norm
-    exceeds this maximum, unless the tolerance of the row is as small as the solver's.
+    position and rotation tolerances of the solver. If the error of a row exceeds the tolerance of
+    the row, the norm exceeds this maximum, unless this tolerance is as small as that of the solver.
+
+    Args:
+        goal: Stop criteria from the solver options.
+        task: Struct of the task.
     """
     if not task.has_tolerance:
         return goal
@@ -305,7 +330,9 @@ def strict_goal(goal: StopCriteria, task: TaskParams) -> StopCriteria:
 
 
 def checked_tasks(robot: RobotModel, task: Tasks) -> tuple[Task, ...]:
-    """Return a tuple with one task for each tip; None stands for full poses.
+    """Validate a task argument, and return a tuple with one task for each tip.
+
+    None stands for full poses; a single task is used for all tips.
 
     Raises:
         OptionError: If a value is not a task, or the number of tasks is not the number of tips.
@@ -346,7 +373,10 @@ def is_full_pose(robot: RobotModel, task: Tasks) -> bool:
 
 
 def too_few_joints(robot: RobotModel, task: Tasks) -> str:
-    """Return a message if the robot has fewer joints than the task has exact rows, otherwise ""."""
+    """Return a message if the robot has fewer joints than the task has rows without tolerance.
+
+    Return "" otherwise.
+    """
     tasks = checked_tasks(robot, task)
     rows = [row for tip, each in enumerate(tasks) for row in _rows(tip, each, (1.0, 1.0))]
     numbers = sum(row.tolerance == 0.0 for row in rows)
@@ -356,7 +386,7 @@ def too_few_joints(robot: RobotModel, task: Tasks) -> str:
 
 
 def _checked_axes(name: str, given: Any) -> str:
-    """Return a string of axes in the order x, y, z.
+    """Validate a string of axes such as "zx", and return it in the order x, y, z.
 
     Raises:
         OptionError: If the value is not a string of different axes.
@@ -370,7 +400,7 @@ def _checked_axes(name: str, given: Any) -> str:
 
 
 def _checked_weights(given: Any, rows: int) -> tuple[float, ...] | None:
-    """Return the weights of the rows, or None for weights of 1.
+    """Validate the weights of the rows of a task, and return them; None stands for weights of 1.
 
     Raises:
         OptionError: If a weight is not valid, or the numbers of weights and rows differ.
@@ -391,7 +421,7 @@ def _checked_weights(given: Any, rows: int) -> tuple[float, ...] | None:
 
 
 def _checked_tolerance(name: str, given: Any) -> tuple[float, ...]:
-    """Return three tolerances from one number for all axes, or from three numbers.
+    """Validate a tolerance, one number for all axes or three numbers; return three numbers.
 
     Raises:
         OptionError: If the value is not one number or three numbers of at least 0.

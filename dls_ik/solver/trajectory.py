@@ -66,7 +66,7 @@ def path_times(
 
 
 def _checked_times(given: ArrayLike, b: int) -> Array:
-    """Return times (b,) [s] after checking them.
+    """Validate the times of b poses, and return them as an array (b,) [s].
 
     Raises:
         OptionError: If the values are not b increasing, finite numbers.
@@ -81,7 +81,7 @@ def _checked_times(given: ArrayLike, b: int) -> Array:
 
 
 def warn_of_speed(robot: RobotModel, t: Array, q: Array) -> None:
-    """Log a warning with the joints whose velocity limits a timed path exceeds.
+    """Log a warning that names the joints that a timed path moves faster than their limits.
 
     Args:
         robot: Robot with the velocity limits.

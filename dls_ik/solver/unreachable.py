@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Proofs that no configuration within the joint limits fulfils the tasks of all tips.
 
-A proof compares the pose of each tip with bounds on the poses that the tip reaches, see
-:mod:`dls_ik.model.reach`. The bounds use only the components of the pose that the task of the tip
-selects, and are widened by the tolerances of the task and of the solver.
+A proof compares the target pose of each tip with bounds on the poses that the tip can reach, see
+:mod:`dls_ik.model.reach`. Only the components of the pose that the task of the tip selects are
+compared, and the tolerances of the task and of the solver are added to the bounds.
 """
 
 from __future__ import annotations
@@ -25,22 +25,33 @@ from dls_ik.solver.task import AXES, VECTOR, Task, is_bound
 
 
 class TaskRegion(NamedTuple):
-    """The poses of one tip that fulfil a task, enclosed by a largest distance from the target."""
+    """Region around the target pose of a tip that encloses all poses that fulfil the task."""
 
     tip: int  # index of the tip
     pointing: int | None  # free rotation, as for build_reach
-    position: float  # largest distance of the positions [m, or the length unit of the robot]
-    rotation: float  # largest angle between the rotations, or between the pointing axes [rad]
+    position: float  # largest distance from the target position [length unit of the robot]
+    rotation: float  # largest angle to the target rotation, or to the target's pointing axis [rad]
 
 
 def regions(tasks: tuple[Task, ...], options: SolverOptions) -> tuple[TaskRegion, ...]:
-    """Return the regions of all tips whose task can be compared with bounds."""
+    """Return the task regions of the tips; a tip is omitted if no proof is possible for its task.
+
+    Args:
+        tasks: Task of each tip.
+        options: Solver options with the tolerances.
+    """
     found = (_region(tip, task, options) for tip, task in enumerate(tasks))
     return tuple(each for each in found if min(each.position, each.rotation) < math.inf)
 
 
 def _region(tip: int, task: Task, options: SolverOptions) -> TaskRegion:
-    """Return the region of a tip, with infinite distances for components without bounds."""
+    """Return the task region of a tip; a distance is infinite if it cannot be bounded.
+
+    Args:
+        tip: Index of the tip.
+        task: Task of the tip.
+        options: Solver options with the tolerances.
+    """
     position = math.inf
     if task.position == AXES:
         tolerances = dict(zip(AXES, task.position_tolerance, strict=True))
@@ -51,7 +62,10 @@ def _region(tip: int, task: Task, options: SolverOptions) -> TaskRegion:
 
 
 def _rotation(task: Task, options: SolverOptions) -> tuple[int | None, float]:
-    """Return the free rotation of a task, and the largest angle of the other rotation [rad]."""
+    """Return the fields `pointing` and `rotation` [rad] of the task region of a task.
+
+    `rotation` is infinite if the task leaves the rotation free or the angle cannot be bounded.
+    """
     axes = [AXES.index(axis) for axis in task.rotation]
     bounded = all(is_bound(3 + k, task.rotation_tolerance[k], task.angles) for k in axes)
     if len(axes) < 2 or not bounded or options.rotation_error != VECTOR:
@@ -70,7 +84,9 @@ def _rotation(task: Task, options: SolverOptions) -> tuple[int | None, float]:
 
 @lru_cache(maxsize=256)  # a node has fewer planning groups, and requests fewer tasks
 def reach_of(robot: RobotModel, tip: int = 0, pointing: int | None = None) -> ReachBounds:
-    """Return bounds on the poses of a tip; the first call takes up to a second.
+    """Return bounds on the poses that a tip can reach.
+
+    The first call for a robot takes up to a second; the bounds are cached.
 
     Args:
         robot: Robot with its full joint limits.
@@ -83,9 +99,14 @@ def reach_of(robot: RobotModel, tip: int = 0, pointing: int | None = None) -> Re
 def are_unreachable(
     robot: RobotModel, regions: tuple[TaskRegion, ...], Ts: Array
 ) -> NDArray[np.bool_]:
-    """Return (b,) whether poses (b, k, 4, 4) are proven unreachable by at least one tip.
+    """Return (b,) whether target poses are proven unreachable for at least one tip.
 
     False means that no proof was found; the pose may still be unreachable.
+
+    Args:
+        robot: Robot with its full joint limits.
+        regions: Task regions of the tips, from :func:`regions`.
+        Ts: (b, k, 4, 4) target poses of the k tips.
     """
     beyond, some = np.zeros((2, len(Ts)), np.bool_)
     for region in regions:

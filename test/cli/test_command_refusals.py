@@ -122,7 +122,7 @@ REFUSALS = [
     ("reproduce table-vi", "figures-4-5"),
     ("reproduce figure-2 --samples 0", "20 or more samples"),
     ("reproduce table-v --samples 0", "1 or more samples"),
-    ("reproduce figure-2 --samples -3", "not -3"),
+    ("reproduce figure-2 --samples -3", "got -3"),
     ("reproduce figure-2 --samples many", "many"),
     ("reproduce figure-2 --seed x", "'x'"),
     ("reproduce figure-2 --seed -1", "-1"),

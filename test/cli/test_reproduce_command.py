@@ -79,4 +79,4 @@ def finish(run, then):
 def test_a_folder_of_pictures_that_is_a_file_is_refused_before_the_run(tmp_path):
     (tmp_path / "out_files").touch()
     found = run("reproduce", "all", "--report", tmp_path / "out.md", code=BAD_INPUT)
-    assert "out_files, of its pictures, is a file" in found.stderr
+    assert "would be out_files, which is a file" in found.stderr

@@ -78,7 +78,7 @@ def test_a_report_begins_with_its_verdict_and_where_it_was_made():
     assert verdicts(document) == [("Buss & Kim 2004", 0, 1), ("A & B", 0, 1), ("all", 0, 2)]
     broken = replace(report(), complete=False)
     about = markdown(document_of([(each, broken)], (), ["figure-7"]), {"x": "x.svg"})
-    assert "- interrupted: in part: x; not run: figure-7" in about
+    assert "- interrupted: incomplete: x; not run: figure-7" in about
     assert "interrupted" not in markdown(document, {"x": "x.svg"})
     part = replace(each, needs_all=True)  # 3 of 5 samples
     assert verdicts(document_of([(part, report())])) == [("Buss & Kim 2004", 0, 0)]

@@ -106,8 +106,8 @@ def test_a_move_takes_the_hundred_iterations_of_the_text_by_the_conversion_alone
     rows = {row["form"]: row for row in report.series["his code"]}
     moves = [f"move {i}" for i in (1, 2, 3)]
     assert all(100 <= rows[matos.AS_WRITTEN][move] <= 200 for move in moves)
-    assert all(rows["as the text"][move] <= 5 for move in moves)
-    assert rows[matos.AS_WRITTEN]["longest"] <= 10 < rows["as the text"]["longest"]
+    assert all(rows["as in the text"][move] <= 5 for move in moves)
+    assert rows[matos.AS_WRITTEN]["longest"] <= 10 < rows["as in the text"]["longest"]
     sent = [np.asarray(move["ticks"]) for move in report.series["gradual motion"]]
     for before, after in pairwise(sent):
         np.testing.assert_array_equal(before[-1], after[0])
