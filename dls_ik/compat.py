@@ -135,7 +135,7 @@ def wrap_websocket_requests(
 
 # numba --------------------------------------------------------------------------------------------
 
-COUNTED = {"_nrt": True}  # options of njit for functions that count references to arrays
+COUNTED_OPTIONS = {"_nrt": True}  # options of njit for functions that count references to arrays
 UNCOUNTED = {"_nrt": False}  # options of njit for functions that do not count references
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dls_ik.ros.robot_source import DescribedRobot
     from dls_ik.ros.viewer_source import NodeParameters, NodeSource
 
-POLL_PERIOD = 0.02  # [s]
+DESCRIPTION_POLL_PERIOD = 0.02  # [s]
 CONFIRM_TIMEOUT = 1.0  # maximum time until a node confirms base and tip [s]
 
 
@@ -123,7 +123,7 @@ def _wait_for_joints(publisher: TargetPublisher, drawn: RobotPicture) -> None:
                 f"--plot needs the joint positions; no position of {listing(missing)} received on "
                 f"{topic} within {publisher.patience:g} s"
             )
-        time.sleep(POLL_PERIOD)
+        time.sleep(DESCRIPTION_POLL_PERIOD)
 
 
 def node_source(chosen: ChosenRobot | None, namespace: str, patience: float) -> NodeSource:

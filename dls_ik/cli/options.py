@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 
 Command = Callable[..., Any]
 Vector = tuple[float, ...] | None  # value of an option with several numbers
-ROBOT = (
+ROBOT_HELP = (
     f"ROBOT is {', '.join(shipped_names())}, a URDF, xacro or DH file (.yaml), or "
     "package://NAME/PATH; xacro arguments follow in quotes: 'FILE.xacro NAME:=VALUE'."
 )
-TASKS = ("pose", "position", "pointing", "pointing-x", "pointing-y")
-WORDS = {"true": True, "false": False, "none": None}  # words as values of --set
-PAIRS = "NAME=VALUE,..."  # metavar of joint_values
+TASK_CHOICES = ("pose", "position", "pointing", "pointing-x", "pointing-y")
+SET_WORDS = {"true": True, "false": False, "none": None}  # words as values of --set
+PAIRS_METAVAR = "NAME=VALUE,..."  # metavar of joint_values
 TURN_TOLERANCE = 1e-2  # [rad] excess over a turn that counts as rounding
 
-SECONDS, TIMEOUT = click.FloatRange(0.0), click.FloatRange(0.0, 3600.0)
+SECONDS_RANGE, TIMEOUT_RANGE = click.FloatRange(0.0), click.FloatRange(0.0, 3600.0)
 POSITIVE = click.FloatRange(0.0, min_open=True)
 
 
@@ -49,8 +49,8 @@ method_option = click.option(
 )
 task_option = click.option(
     "--task",
-    type=click.Choice(TASKS),
-    default=TASKS[0],
+    type=click.Choice(TASK_CHOICES),
+    default=TASK_CHOICES[0],
     help="Target: the pose, the position, or the position and the direction of the tool's z, x, y.",
 )
 
@@ -104,13 +104,13 @@ robot_options = robot_argument()
 
 # Scene
 
-FOUND = "auto"  # value of --srdf: pairs that may touch are found by sampling
+SAMPLED_SRDF = "auto"  # value of --srdf: pairs that may touch are found by sampling
 
 
 class ChosenScene(NamedTuple):
     """Scene chosen on the command line."""
 
-    srdf: str | None = None  # file, or FOUND
+    srdf: str | None = None  # file, or SAMPLED_SRDF
     files: tuple[str, ...] = ()
 
     def read(self, robot: RobotModel) -> PlanningScene | None:
@@ -133,7 +133,7 @@ class ChosenScene(NamedTuple):
             raise output.MissingPartError("coal is missing: pip install 'dls_ik[collision]'")
         from dls_ik.scene.planning_scene import PlanningScene
 
-        scene = PlanningScene(robot, None if self.srdf == FOUND else self.srdf)
+        scene = PlanningScene(robot, None if self.srdf == SAMPLED_SRDF else self.srdf)
         for file in self.files:
             for note in scene.load(file):
                 output.warn(f"{file}: {note}")
@@ -166,7 +166,7 @@ def scene_options(command: Command) -> Command:
 
 
 def parse_task(name: str) -> Task | None:
-    """Return the task with a name in `TASKS`; None for the full pose."""
+    """Return the task with a name in `TASK_CHOICES`; None for the full pose."""
     from dls_ik.solver.task import Task
 
     if name == "pose":
@@ -191,8 +191,8 @@ def _parse_settings(context: Any, param: Any, given: tuple[str, ...]) -> dict[st
 
 def _parse_value(word: str) -> Any:
     """Return a boolean, None, a number, a tuple, or the word itself."""
-    if word.lower() in WORDS:
-        return WORDS[word.lower()]
+    if word.lower() in SET_WORDS:
+        return SET_WORDS[word.lower()]
     if "," in word:
         return tuple(_parse_value(each.strip()) for each in word.split(","))
     for kind in (int, float):

@@ -19,7 +19,7 @@ from dls_ik.text import escape, json_text
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-NO_SOLUTION, BAD_INPUT, MISSING, INTERRUPTED = 1, 2, 3, 130  # exit codes
+EXIT_NO_SOLUTION, EXIT_BAD_INPUT, EXIT_MISSING, EXIT_INTERRUPTED = 1, 2, 3, 130  # exit codes
 STDOUT = "-"
 
 json_option = click.option(
@@ -38,7 +38,7 @@ def plot_option(subject: str) -> Callable[[Any], Any]:
 class MissingPartError(click.ClickException):
     """A part must be installed or started first; the message names it."""
 
-    exit_code = MISSING
+    exit_code = EXIT_MISSING
 
 
 def warn(message: str) -> None:
@@ -56,7 +56,7 @@ def exit_interrupted(message: str = "interrupted") -> NoReturn:
     """Exit as after Ctrl-C; the message says which results are kept."""
     if sys.stderr.isatty():
         click.echo(err=True)  # starts a new line after ^C in the terminal
-    exit_with(message, INTERRUPTED)
+    exit_with(message, EXIT_INTERRUPTED)
 
 
 @contextmanager

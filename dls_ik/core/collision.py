@@ -12,8 +12,8 @@ from dls_ik.core.jit import allocating, force_inline, kernel
 from dls_ik.core.kinematics import compose
 from dls_ik.core.scene_arrays import (
     INNER,
+    KIND_TREE,
     OUTER,
-    TREE,
     CollisionScratch,
     SceneArrays,
     collision_scratch,
@@ -24,7 +24,7 @@ from dls_ik.core.scene_arrays import (
 from dls_ik.core.shape_distance import centre_distance, node_distance
 from dls_ik.core.types import Array, Indices
 
-FREE, COLLIDING, OPEN = range(3)
+CHECK_FREE, CHECK_COLLIDING, CHECK_OPEN = range(3)
 MOST_VISITS = 20_000  # maximum number of node pairs visited before a pair is left open
 
 
@@ -43,13 +43,13 @@ def check_primitive(
         T: (3, 4) transform from the frame of the shape to that of the primitive.
 
     Returns:
-        FREE, COLLIDING or OPEN, and the node that proves a collision or else the leaf closest to
-        one.
+        CHECK_FREE, CHECK_COLLIDING or CHECK_OPEN, and the node that proves a collision or else the
+        leaf closest to one.
     """
     node, child, stack = scene.node, scene.child, work.stack
     kind, size, padding = scene.kind[item], scene.size[item], scene.padding[shape]
     stack[0, 0] = scene.root[shape]
-    pending, state, best, found = 1, FREE, np.inf, scene.root[shape]
+    pending, state, best, found = 1, CHECK_FREE, np.inf, scene.root[shape]
     while pending > 0:
         pending -= 1
         at = stack[pending, 0]
@@ -57,9 +57,9 @@ def check_primitive(
         if d > node[at, OUTER]:
             continue
         if d < node[at, INNER]:
-            return COLLIDING, at
+            return CHECK_COLLIDING, at
         if child[at] < 0:
-            state = OPEN
+            state = CHECK_OPEN
             if d - node[at, OUTER] < best:
                 best, found = d - node[at, OUTER], at
         else:
@@ -73,7 +73,7 @@ def check_primitive(
 def check_trees(
     scene: SceneArrays, a: int, b: int, padding: float, T: Array, work: CollisionScratch
 ) -> int:
-    """Check two sphere trees for a collision: FREE, COLLIDING or OPEN.
+    """Check two sphere trees for a collision: CHECK_FREE, CHECK_COLLIDING or CHECK_OPEN.
 
     Args:
         a, b: Root nodes.
@@ -82,7 +82,7 @@ def check_trees(
     """
     node, child, stack = scene.node, scene.child, work.stack
     stack[0, 0], stack[0, 1] = a, b
-    pending, state = 1, FREE
+    pending, state = 1, CHECK_FREE
     for _ in range(MOST_VISITS):
         if pending == 0:
             return state
@@ -92,12 +92,12 @@ def check_trees(
         if d > node[one, OUTER] + node[two, OUTER]:
             continue
         if d < node[one, INNER] + node[two, INNER]:
-            return COLLIDING
+            return CHECK_COLLIDING
         if child[one] < 0 and child[two] < 0:
-            state = OPEN
+            state = CHECK_OPEN
         else:
             pending = push_children(node, child, stack, one, two, pending)
-    return OPEN
+    return CHECK_OPEN
 
 
 @force_inline
@@ -115,7 +115,7 @@ def push_children(
 
 @force_inline
 def check_own_pair(scene: SceneArrays, k: int, work: CollisionScratch) -> int:
-    """Check the moving shapes of pair k at the configuration last placed: FREE to OPEN."""
+    """Check the moving shapes of pair k at the configuration last placed."""
     a, b = scene.pairs[k, 0], scene.pairs[k, 1]
     x = work.centre[a, 0] - work.centre[b, 0]
     y = work.centre[a, 1] - work.centre[b, 1]
@@ -124,27 +124,27 @@ def check_own_pair(scene: SceneArrays, k: int, work: CollisionScratch) -> int:
     one, two = scene.root[a], scene.root[b]
     reach = scene.node[one, OUTER] + scene.node[two, OUTER] + padding
     if x * x + y * y + z * z > reach * reach:
-        return FREE
+        return CHECK_FREE
     relate(work.pose[scene.frame[a]], work.pose[scene.frame[b]], work.T)
     return check_trees(scene, one, two, padding, work.T, work)
 
 
 @force_inline
 def check_outside_pair(scene: SceneArrays, k: int, work: CollisionScratch) -> int:
-    """Check the moving shape and the object of row k of `scene.outside`: FREE to OPEN."""
+    """Check the moving shape and the object of row k of `scene.outside`."""
     a, item = scene.outside[k, 0], scene.outside[k, 1]
     kind, place, root, padding = scene.kind[item], scene.place[item], scene.root[a], scene.padding
-    if kind == TREE:
+    if kind == KIND_TREE:
         tree = scene.tree[item]
         node = scene.node[tree]
         reach = scene.node[root, OUTER] + node[OUTER] + padding[a]
         if node_distance(place, node, work.centre[a]) > reach:
-            return FREE
+            return CHECK_FREE
         compose(place, work.pose[scene.frame[a]], work.T)
         return check_trees(scene, tree, root, padding[a], work.T, work)
     d = centre_distance(place, scene.size[item], kind, work.centre[a])
     if d > scene.node[root, OUTER] + padding[a]:
-        return FREE
+        return CHECK_FREE
     compose(place, work.pose[scene.frame[a]], work.T)
     state, _ = check_primitive(scene, a, item, work.T, work)
     return state
@@ -152,7 +152,7 @@ def check_outside_pair(scene: SceneArrays, k: int, work: CollisionScratch) -> in
 
 @kernel
 def check_pair(scene: SceneArrays, k: int, work: CollisionScratch) -> int:
-    """Check pair k at the configuration last placed: FREE to OPEN.
+    """Check pair k at the configuration last placed: CHECK_FREE to CHECK_OPEN.
 
     The pairs are the rows of `scene.pairs`, then those of `scene.outside`.
     """
@@ -167,18 +167,18 @@ def check_pair(scene: SceneArrays, k: int, work: CollisionScratch) -> int:
 
 @kernel
 def collides(scene: SceneArrays, q: Array, work: CollisionScratch) -> int:
-    """Check q (n,) for collisions: FREE and COLLIDING are proven, OPEN needs exact checks.
+    """Check q (n,) for collisions; only CHECK_OPEN needs exact checks.
 
-    `work.found` is set to the pair that collides, or to the first open pair; -1 for FREE.
+    `work.found` is set to the pair that collides, or to the first open pair; -1 for CHECK_FREE.
     """
     place_links(scene, q, work)
-    state = FREE
+    state = CHECK_FREE
     work.found[0] = -1
     for k in range(scene.pairs.shape[0] + scene.outside.shape[0]):
         here = check_pair(scene, k, work)
-        if here == COLLIDING or (here == OPEN and state == FREE):
+        if here == CHECK_COLLIDING or (here == CHECK_OPEN and state == CHECK_FREE):
             work.found[0], state = k, here
-            if here == COLLIDING:
+            if here == CHECK_COLLIDING:
                 break
     return state
 
@@ -189,8 +189,8 @@ def collides_again(scene: SceneArrays, q: Array, work: CollisionScratch) -> int:
     k = work.found[0]
     if k >= 0:
         place_links(scene, q, work)
-        if check_pair(scene, k, work) == COLLIDING:
-            return COLLIDING
+        if check_pair(scene, k, work) == CHECK_COLLIDING:
+            return CHECK_COLLIDING
     return collides(scene, q, work)
 
 
@@ -235,14 +235,14 @@ def count_pairs(numbers: Array, integers: Indices, q: Array, group: Indices, out
     state = np.zeros(out.shape[0], np.int64)
     for i in range(q.shape[0]):
         place_links(scene, q[i], work)
-        state.fill(FREE)
+        state.fill(CHECK_FREE)
         for k in range(group.shape[0]):
-            if state[group[k]] != COLLIDING:
+            if state[group[k]] != CHECK_COLLIDING:
                 here = check_pair(scene, k, work)
-                if here != FREE:
+                if here != CHECK_FREE:
                     state[group[k]] = here
         for j in range(out.shape[0]):
-            if state[j] != FREE:
+            if state[j] != CHECK_FREE:
                 out[j, state[j] - 1] += 1
 
 

@@ -3,8 +3,8 @@
 """Damping laws: the gain g_i that replaces 1/s_i in P = sum_i g_i v_i u_i^T.
 
 A law has a section with its formula and source. To add one, write its section, its id, its name in
-`IDS`, and its branch in :func:`gains`. Laws that add the same lambda^2 to every squared singular
-value need no singular values, only a factorisation: see :func:`is_uniform`.
+`DAMPING_IDS`, and its branch in :func:`gains`. Laws that add the same lambda^2 to every squared
+singular value need no singular values, only a factorisation: see :func:`is_uniform`.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ from dls_ik.core.jit import allocating, force_inline, kernel
 from dls_ik.core.types import Array, Method, MethodParams
 
 JP, JD, ED, SVF, IED, JT, TPINV, JF, NF, SVF_ED = range(10)
-IDS = {
+DAMPING_IDS = {
     "jp": JP,
     "jt": JT,
     "tpinv": TPINV,

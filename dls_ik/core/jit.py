@@ -130,17 +130,17 @@ def compile_elsewhere(request: Callable[[MissingKernelError], object] | None) ->
 
 # Ahead of time ------------------------------------------------------------------------------------
 
-AHEAD = str(Path(__file__).parent / "ahead")  # kernels in the package
+PACKAGED_KERNEL_FOLDER = str(Path(__file__).parent / "ahead")  # kernels in the package
 # For each architecture: the LLVM processor that these kernels target, and its required features.
 PORTABLE = {
     "x86_64": ("x86-64-v3", {"avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"}),
     "aarch64": ("generic", {"neon"}),
 }
-_ahead_folder = ""  # folder that kernels for :data:`AHEAD` are written to
+_ahead_folder = ""  # folder that kernels for :data:`PACKAGED_KERNEL_FOLDER` are written to
 
 
 def keep_ahead_in(folder: str) -> None:
-    """Write machine code from now on to `folder`, which becomes :data:`AHEAD` of a package.
+    """Write machine code from now on to `folder`, the PACKAGED_KERNEL_FOLDER of a package.
 
     The process must have been started with the environment of :func:`portable_environment`.
     """
@@ -192,10 +192,11 @@ class KernelFiles:
             folder: Folder that files are read from and written to.
             name: Name of the kernel.
             installed: Another folder to read from, such as that of a container image.
-            ahead: Folder of kernels that were compiled ahead of time; None for :data:`AHEAD`.
+            ahead: Folder of kernels that were compiled ahead of time; None for
+            :data:`PACKAGED_KERNEL_FOLDER`.
         """
         self._folder, self._name, self._installed = folder, name, installed
-        self._ahead = AHEAD if ahead is None else ahead
+        self._ahead = PACKAGED_KERNEL_FOLDER if ahead is None else ahead
 
     def load(self, key: Any) -> Any:
         """Return the data of a key; None without data for the current sources.
@@ -370,7 +371,9 @@ def cache_folder(function: Callable[..., Any]) -> str | None:
     return compat.numba_cache_folder(function)
 
 
-PART, KERNEL = (None, None) if numba.config.DISABLE_JIT else compat.numba_compilers()
+PART_COMPILER, KERNEL_COMPILER = (
+    (None, None) if numba.config.DISABLE_JIT else compat.numba_compilers()
+)
 
 
 def _compile(function: F, **chosen: Any) -> F:
@@ -385,8 +388,10 @@ def _compile(function: F, **chosen: Any) -> F:
         "forceinline": False,  # explicit, because the default is the option of the calling kernel
         **chosen,
     }
-    part = numba.njit(no_cpython_wrapper=True, pipeline_class=PART, **options)(function)
-    kernel = numba.njit(pipeline_class=KERNEL, **{**options, "forceinline": False})(function)
+    part = numba.njit(no_cpython_wrapper=True, pipeline_class=PART_COMPILER, **options)(function)
+    kernel = numba.njit(pipeline_class=KERNEL_COMPILER, **{**options, "forceinline": False})(
+        function
+    )
     compat.call_as_part(kernel, part)
     with contextlib.suppress(RuntimeError, OSError):  # otherwise compiled in memory at every start
         compat.set_numba_cache(kernel, lambda: KernelCache(function))
@@ -404,7 +409,7 @@ def kernel(function: F) -> F:
 
 def allocating(function: F) -> F:
     """Compile like :func:`kernel`, for a `function` that creates or returns arrays."""
-    return _compile(function, **compat.COUNTED)
+    return _compile(function, **compat.COUNTED_OPTIONS)
 
 
 def force_inline(function: F) -> F:

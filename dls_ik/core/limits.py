@@ -8,7 +8,7 @@ z, and the scale c of each column. The step of every strategy is
 dq = z + C P (e - J z),  P the law's inverse of J C without the held joints.
 
 Each strategy has a section with its formula and source. To add a strategy, write its section, its
-id, its name in `IDS`, and its branch in :func:`activate`.
+id, its name in `LIMIT_IDS`, and its branch in :func:`activate`.
 """
 
 from math import sqrt, tanh
@@ -31,9 +31,9 @@ from dls_ik.core.types import (
     Workspace,
 )
 
-NONE, JC, CTP, ACTIVE, JW, GP, TA, TP, WLN, JC_AS_RUN = range(10)
-IDS = {
-    "none": NONE,
+NO_LIMIT_STRATEGY, JC, CTP, ACTIVE, JW, GP, TA, TP, WLN, JC_AS_RUN = range(10)
+LIMIT_IDS = {
+    "none": NO_LIMIT_STRATEGY,
     "jw": JW,
     "gp": GP,
     "ta": TA,
@@ -77,13 +77,13 @@ def jc_activate(method: Method, chain: Chain, q: Array, J: Array, e: Array, h: A
 # The step is not clipped to the limits, so that solutions may be outside.
 
 
-BEYOND = 1e-12  # [rad or m] tolerance for the rounding of a joint set to its limit
+LIMIT_ROUNDING = 1e-12  # [rad or m] tolerance for the rounding of a joint set to its limit
 
 
 @force_inline
 def is_beyond(chain: Chain, j: int, q: float) -> bool:
     """Return whether joint j is outside its limits."""
-    return q > chain.upper[j] + BEYOND or q < chain.lower[j] - BEYOND
+    return q > chain.upper[j] + LIMIT_ROUNDING or q < chain.lower[j] - LIMIT_ROUNDING
 
 
 @allocating
@@ -304,7 +304,7 @@ def jw_activate(chain: Chain, q: Array, memory: Memory, c: Array) -> None:
 # for (22), with D^2 = alpha1^2 I + alpha2^2 A: C = D^-1, z = alpha1^2 D^-2 v and lambda = 1.
 
 
-PLAIN, SCALED, WEIGHTED = 24, 23, 22
+FORM_PLAIN, FORM_SCALED, FORM_WEIGHTED = 24, 23, 22
 
 
 @kernel
@@ -324,13 +324,13 @@ def gp_activate(
     """
     z, c = limit.motion, limit.scale
     square = params.alpha1 * params.alpha1
-    if params.form == WEIGHTED:
+    if params.form == FORM_WEIGHTED:
         for j in range(v.shape[0]):
             D2 = square + params.alpha2 * params.alpha2 * joint_weights[j]
             c[j] = 1.0 / sqrt(D2)
             z[j] = square / D2 * v[j]
         return 1.0
-    scale = square / lambda2 if params.form == SCALED and lambda2 > 0.0 else 1.0
+    scale = square / lambda2 if params.form == FORM_SCALED and lambda2 > 0.0 else 1.0
     for j in range(v.shape[0]):
         z[j] = scale * v[j]
     return lambda2

@@ -27,7 +27,8 @@ LEAN = 2  # cosine of the angle between the unit vectors
 MOMENT = 3  # n . ((p - b) x a) of the lines along n through b and along a through p [m]
 
 
-ROUGHNESS = 3e-9  # largest displacement of a unit vector by errors of a valid rotation matrix
+# largest displacement of a unit vector by errors of a valid rotation matrix
+UNIT_VECTOR_ERROR = 3e-9
 
 
 class ReachBounds(NamedTuple):
@@ -54,7 +55,7 @@ def beyond_reach(
         position_tolerance: Tolerance of the position [m].
         rotation_tolerance: Tolerance of the rotation [rad].
     """
-    turn = rotation_tolerance + ROUGHNESS
+    turn = rotation_tolerance + UNIT_VECTOR_ERROR
     beyond = False
     for k in range(reach.kind.shape[0]):
         kind, tip, base = reach.kind[k], reach.tip, reach.base

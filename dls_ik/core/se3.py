@@ -7,9 +7,7 @@ from math import atan2, cos, hypot, pi, sin, sqrt, tan
 import numpy as np
 
 from dls_ik.core.jit import allocating, force_inline, kernel
-from dls_ik.core.types import Array
-
-FARTHEST = 1e9  # [m] maximum distance of a pose from the base; squares lose digits beyond
+from dls_ik.core.types import MAX_POSE_COORDINATE, Array
 
 
 @force_inline
@@ -97,7 +95,7 @@ def is_pose(T: Array, tolerance: float) -> bool:
     """Return whether T (4, 4) is a finite rigid transform, its rotation within `tolerance`."""
     for i in range(4):
         for j in range(4):
-            if not abs(T[i, j]) <= FARTHEST:
+            if not abs(T[i, j]) <= MAX_POSE_COORDINATE:
                 return False
     for j in range(4):
         if abs(T[3, j] - (1.0 if j == 3 else 0.0)) > tolerance:
@@ -152,7 +150,7 @@ def moved(T: Array, V: Array) -> Array:
 
 
 VANISHING = 1e-20  # minimum w^2 + p^2 of a twist; smaller ones (half a turn) have no angle
-SMALL = 1e-4  # [rad] maximum angle for the series
+MAX_SERIES_ANGLE = 1e-4  # [rad] maximum angle for the series
 FLATTEST = 0.05  # minimum cosine of the second Euler angle that a derivative is divided by
 
 
@@ -255,7 +253,7 @@ def vector_gradient(phi: Array, c: int) -> tuple[float, float, float]:
     x, y, z = phi[0], phi[1], phi[2]
     t2 = x * x + y * y + z * z
     share = 1.0 / 12.0
-    if t2 > SMALL * SMALL:
+    if t2 > MAX_SERIES_ANGLE * MAX_SERIES_ANGLE:
         half = 0.5 * sqrt(t2)
         share = (1.0 - half / tan(half)) / t2
     i, j, k = unit(c)
@@ -278,7 +276,7 @@ def swing_gradient(E: Array, axis: int, c: int) -> tuple[float, float, float]:
     u, v = (axis + 1) % 3, (axis + 2) % 3
     sine, cosine = hypot(a[u], a[v]), a[axis]
     f, slope = 1.0, -1.0 / 3.0
-    if sine > SMALL:
+    if sine > MAX_SERIES_ANGLE:
         t = atan2(sine, cosine)
         f, slope = t / sine, (t * cosine - sine) / sine**3
     elif cosine < 0.0:

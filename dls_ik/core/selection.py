@@ -25,13 +25,13 @@ from dls_ik.core.types import (
 )
 
 # Columns of Rows.counts: number of attempts, number of steps, one of the four values below, random
-# state. With a scene, the columns from PAIRS on hold the number of a colliding pair plus 1 and its
-# count, in turn.
-ATTEMPTS, STEPS, FOUND, STATE, PAIRS = range(5)
-# Values of the column FOUND: no solution yet; a solution, and the search continues; the search is
-# finished; the search is finished because a pair collides in all solutions of the pose.
-NOTHING, SOMETHING, ALL, BLOCKED = range(4)
-FIRST, NEAREST, DEXTROUS, CLEAREST = range(4)  # kinds of SelectionRule
+# state. With a scene, the columns from PAIRS_COLUMN on hold the number of a colliding pair plus 1
+# and its count, in turn.
+ATTEMPTS_COLUMN, STEPS_COLUMN, FOUND_COLUMN, RANDOM_STATE_COLUMN, PAIRS_COLUMN = range(5)
+# Values of the column FOUND_COLUMN: no solution yet; a solution, and the search continues; the
+# search is finished; the search is finished because a pair collides in all solutions of the pose.
+FOUND_NOTHING, FOUND_SOMETHING, FOUND_ALL, FOUND_BLOCKED = range(4)
+SELECT_FIRST, SELECT_NEAREST, SELECT_DEXTROUS, SELECT_CLEAREST = range(4)  # kinds of SelectionRule
 
 SLOTS = 8  # number of colliding pairs that are counted
 CANDIDATES = 8  # maximum number of undecided solutions recorded per attempt
@@ -55,20 +55,20 @@ def keep(rule: SelectionRule, q: Array, error: Array, value: float, row: Rows) -
         row: State of the pose, read and written.
     """
     counts, best, figures = row.counts, row.best, row.figures
-    if counts[FOUND] == NOTHING or value < figures[2]:
+    if counts[FOUND_COLUMN] == FOUND_NOTHING or value < figures[2]:
         for j in range(best.shape[0]):
             best[j] = q[j]
         figures[0], figures[1], figures[2] = error[0], error[1], value
-    counts[FOUND] = SOMETHING
-    if rule.kind == FIRST or (rule.kind == NEAREST and value == 0.0):
-        counts[FOUND] = ALL
+    counts[FOUND_COLUMN] = FOUND_SOMETHING
+    if rule.kind == SELECT_FIRST or (rule.kind == SELECT_NEAREST and value == 0.0):
+        counts[FOUND_COLUMN] = FOUND_ALL
 
 
 @force_inline
 def end_if_enough(rule: SelectionRule, counts: Indices) -> None:
     """Finish the search of a row that has a solution once the rule's `num_candidates` are made."""
-    if counts[FOUND] == SOMETHING and counts[ATTEMPTS] >= rule.num_candidates:
-        counts[FOUND] = ALL
+    if counts[FOUND_COLUMN] == FOUND_SOMETHING and counts[ATTEMPTS_COLUMN] >= rule.num_candidates:
+        counts[FOUND_COLUMN] = FOUND_ALL
 
 
 @force_inline
@@ -84,11 +84,11 @@ def measure(
 ) -> float:
     """Return the rule's measure of the solution evaluated last; smaller is better.
 
-    The rule CLEAREST is measured in :mod:`dls_ik.core.free_solutions`.
+    The rule SELECT_CLEAREST is measured in :mod:`dls_ik.core.free_solutions`.
     """
-    if params.rule.kind == NEAREST:
+    if params.rule.kind == SELECT_NEAREST:
         return distance(params.starts.joint_weights, q, seed)
-    if params.rule.kind == DEXTROUS:
+    if params.rule.kind == SELECT_DEXTROUS:
         write_jacobian(chain, params.stop, table, general, T_d, work)
         return -dexterity(work.J)
     return 0.0
@@ -113,8 +113,8 @@ def count_pair(counts: Indices, pair: int) -> None:
     A pair without a slot takes the slot with the smallest count and continues from that count
     (Metwally, Agrawal & El Abbadi 2005).
     """
-    smallest = PAIRS
-    for at in range(PAIRS, counts.shape[0], 2):
+    smallest = PAIRS_COLUMN
+    for at in range(PAIRS_COLUMN, counts.shape[0], 2):
         if counts[at] == pair + 1:
             counts[at + 1] += 1
             return
@@ -127,8 +127,8 @@ def count_pair(counts: Indices, pair: int) -> None:
 @force_inline
 def may_be_best(value: float, row: Rows) -> bool:
     """Return whether a solution with this measure would be the best so far."""
-    found = row.counts[FOUND]
-    return bool(found == NOTHING or (found == SOMETHING and value < row.figures[2]))
+    found = row.counts[FOUND_COLUMN]
+    return bool(found == FOUND_NOTHING or (found == FOUND_SOMETHING and value < row.figures[2]))
 
 
 @force_inline
@@ -163,7 +163,7 @@ def take_answers(rule: SelectionRule, row: Rows, opened: OpenSolutions) -> None:
     n, count = row.best.shape[0], opened.answers[0]
     for i in range(count):
         noted = opened.candidates[i]
-        if opened.answers[i + 1] != 0 and row.counts[FOUND] != ALL:
+        if opened.answers[i + 1] != 0 and row.counts[FOUND_COLUMN] != FOUND_ALL:
             keep(rule, noted[:n], noted[n : n + 2], noted[n + 2], row)
     opened.answers[0] = 0
     if count > 0:

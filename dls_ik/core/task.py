@@ -5,13 +5,14 @@
 The frame of a task has the axes of the base or of the target. In this frame, E is the remaining
 rotation: R_d R^T along the axes of the base, R^T R_d along those of the target. Its rows are:
 
-VECTOR (three axes count): the rotation vector of E.
-SWING (two axes): the shortest rotation that aligns the third axis of the tip with that of the
-target; rotation about this axis is free.
-TWIST (one axis): the angle of E about the axis; rotation about the other axes is free.
-EULER: the angles Rx Ry Rz of the tip in the target, with the sign of E.
-SINE (three axes): the axis of E times the sine of its angle. The error decreases beyond a quarter
-turn and is zero at half a turn; the rotation error that is compared with a tolerance is the angle.
+ROTATION_VECTOR (three axes count): the rotation vector of E.
+ROTATION_SWING (two axes): the shortest rotation that aligns the third axis of the tip with that of
+the target; rotation about this axis is free.
+ROTATION_TWIST (one axis): the angle of E about the axis; rotation about the other axes is free.
+ROTATION_EULER: the angles Rx Ry Rz of the tip in the target, with the sign of E.
+ROTATION_SINE (three axes): the axis of E times the sine of its angle. The error decreases beyond a
+quarter turn and is zero at half a turn; the rotation error that is compared with a tolerance is the
+angle.
 """
 
 from math import sqrt
@@ -36,7 +37,9 @@ from dls_ik.core.se3 import (
 )
 from dls_ik.core.types import Array, Chain, GeneralProblem, StopCriteria, TaskParams, Workspace
 
-FREE, VECTOR, SWING, TWIST, EULER, SINE = range(6)
+ROTATION_FREE, ROTATION_VECTOR, ROTATION_SWING, ROTATION_TWIST, ROTATION_EULER, ROTATION_SINE = (
+    range(6)
+)
 
 
 @allocating
@@ -71,7 +74,7 @@ def task_error(
     else:
         _add_squares(task, e, squares)
     for p in range(k):
-        if task.rotation_kind[p] == SINE:
+        if task.rotation_kind[p] == ROTATION_SINE:
             missing_rotation(task.in_target[p], T_d[p], T[p], relative)
             squares[p, 1] = half_skew(relative, errors[p, 3:]) ** 2
     for i in range(r):
@@ -95,11 +98,12 @@ def task_jacobian(
 ) -> None:
     """Write the Jacobian of the scaled error: a small step dq reduces the error by J dq.
 
-    The Jacobian is exact for positions, TWIST and EULER, and for all rotations with a tolerance. It
-    ignores tolerances; :func:`release` then makes it the Jacobian of the error beyond them. For
-    VECTOR, SWING and SINE without a tolerance, the rows are the angular velocity along the axes of
-    the frame, as usual. These rows are exact at the target. Everywhere, J^T e is the negative
-    gradient of half the squared error if the rotation rows of a tip have equal weights.
+    The Jacobian is exact for positions, ROTATION_TWIST and ROTATION_EULER, and for all rotations
+    with a tolerance. It ignores tolerances; :func:`release` then makes it the Jacobian of the error
+    beyond them. For ROTATION_VECTOR, ROTATION_SWING and ROTATION_SINE without a tolerance, the rows
+    are the angular velocity along the axes of the frame, as usual. These rows are exact at the
+    target. Everywhere, J^T e is the negative gradient of half the squared error if the rotation
+    rows of a tip have equal weights.
 
     Args:
         T_d: (k, 4, 4) desired poses.
@@ -135,19 +139,19 @@ def _position_error(in_target: bool, T_d: Array, T: Array, out: Array) -> None:
 def _rotation_error(
     task: TaskParams, p: int, T_d: Array, T: Array, relative: Array, out: Array
 ) -> None:
-    """Write the rotation error along the axes of the frame (3,) [rad]; zero for FREE."""
+    """Write the rotation error along the axes of the frame (3,) [rad]; zero for ROTATION_FREE."""
     turning, axis = task.rotation_kind[p], task.axis[p]
     out[0], out[1], out[2] = 0.0, 0.0, 0.0
-    if turning == FREE:
+    if turning == ROTATION_FREE:
         return
     missing_rotation(task.in_target[p], T_d, T, relative)
-    if turning == VECTOR:
+    if turning == ROTATION_VECTOR:
         rotation_vector(relative, out)
-    elif turning == SWING:
+    elif turning == ROTATION_SWING:
         swing(relative, axis, out)
-    elif turning == EULER:
+    elif turning == ROTATION_EULER:
         euler(relative, out)
-    elif turning == SINE:
+    elif turning == ROTATION_SINE:
         half_skew(relative, out)
     else:
         out[axis] = twist(relative, axis)
@@ -160,7 +164,7 @@ def _direction(
     """Write the direction (3,), in the base frame, along which a row measures the velocity."""
     turning, in_target = task.rotation_kind[p], task.in_target[p]
     x, y, z = unit(component % 3)
-    is_exact = task.exact_derivative[p] or turning in (TWIST, EULER)
+    is_exact = task.exact_derivative[p] or turning in (ROTATION_TWIST, ROTATION_EULER)
     if component >= 3 and is_exact:
         missing_rotation(in_target, T_d, T, relative)
         x, y, z = _gradient(turning, task.axis[p], relative, component - 3)
@@ -173,12 +177,12 @@ def _direction(
 @allocating
 def _gradient(turning: int, axis: int, E: Array, c: int) -> tuple[float, float, float]:
     """Return the gradient g of row `c` of a rotation, along the axes of the frame."""
-    if turning == TWIST:
+    if turning == ROTATION_TWIST:
         return twist_gradient(E, axis)
-    if turning == SWING:
+    if turning == ROTATION_SWING:
         return swing_gradient(E, axis, c)
     error = np.empty(3)
-    if turning == EULER:
+    if turning == ROTATION_EULER:
         euler(E, error)
         return euler_gradient(error, c)
     rotation_vector(E, error)

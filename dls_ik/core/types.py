@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+MAX_POSE_COORDINATE = 1e9  # [m] largest coordinate of a pose; squares lose digits beyond
 WIDEST = 1e7  # [rad or m] maximum range of a joint that counts as limited
 
 
@@ -97,8 +98,8 @@ class TaskParams(NamedTuple):
     weight: Array  # (r,) weight of a row; rotation rows include w [m/rad]
     group: Indices  # (r + 1,) rows of a group form a vector (position or rotation of a tip); TA's
     in_target: Flags  # (k,) whether components are along the axes of the target, not of the base
-    rotation_kind: Indices  # (k,) comparison of rotations: FREE to SINE in task.py
-    axis: Indices  # (k,) 0 to 2: the pointing axis (SWING), or the rotation axis (TWIST)
+    rotation_kind: Indices  # (k,) comparison of rotations: ROTATION_... in task.py
+    axis: Indices  # (k,) 0 to 2: pointing axis (ROTATION_SWING) or rotation axis (ROTATION_TWIST)
     exact_derivative: Flags  # (k,) whether rotation rows are exact derivatives far from the target
     has_tolerance: bool  # whether any row has a tolerance
     tolerance: Array  # (r,) error that counts as zero [m or rad]

@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from dls_ik.core.types import Array
+from dls_ik.core.types import MAX_POSE_COORDINATE, Array
 from dls_ik.errors import PoseError
 from dls_ik.text import quoted
 
-EXACT = 1e-12  # maximum deviation from orthonormality of a rotation that needs no correction
-ROUGHNESS = 1e-6  # maximum deviation of a rotation in a robot description, which is corrected
-FARTHEST = 1e9  # [m] maximum coordinate; equal to FARTHEST in core/se3.py, which imports numba
+# maximum deviation from orthonormality of a rotation that needs no correction
+EXACT_ROTATION_DEVIATION = 1e-12
+# maximum deviation of a rotation in a robot description, which is corrected
+MAX_CORRECTED_DEVIATION = 1e-6
 SHORTEST_QUATERNION = 1e-6  # minimum norm of a quaternion before normalisation
 MIN_COS_PITCH = 1e-14  # minimum cosine of the pitch at which roll and yaw can be distinguished
 
@@ -47,19 +48,23 @@ def rigid_transform(given: Any, name: str) -> Array:
 
     Raises:
         ValueError: If the matrix is not (4, 4), not finite, not rigid, or has a number beyond
-            `FARTHEST`.
+            `MAX_POSE_COORDINATE`.
     """
     try:
         T = np.array(given, np.float64)
     except (TypeError, ValueError, OverflowError):
         T = np.empty(0)
     shown = quoted(given.tolist() if isinstance(given, np.ndarray) else given)
-    message = f"{name} must be a rigid transform (4, 4) within {FARTHEST:g} m; got {shown}"
-    is_bounded = T.shape == (4, 4) and bool((np.abs(T) <= FARTHEST).all())
+    message = (
+        f"{name} must be a rigid transform (4, 4) within {MAX_POSE_COORDINATE:g} m; got {shown}"
+    )
+    is_bounded = T.shape == (4, 4) and bool((np.abs(T) <= MAX_POSE_COORDINATE).all())
     if not is_bounded or (T[3] != (0.0, 0.0, 0.0, 1.0)).any():
         raise ValueError(message)
-    if not roughness(T[:3, :3]) <= ROUGHNESS:
-        raise ValueError(f"{message}: for its rotation R, {not_a_rotation(T[:3, :3], ROUGHNESS)}")
+    if not roughness(T[:3, :3]) <= MAX_CORRECTED_DEVIATION:
+        raise ValueError(
+            f"{message}: for its rotation R, {not_a_rotation(T[:3, :3], MAX_CORRECTED_DEVIATION)}"
+        )
     T[:3, :3] = nearest_rotation(T[:3, :3])
     return T
 
@@ -67,9 +72,10 @@ def rigid_transform(given: Any, name: str) -> Array:
 def nearest_rotation(R: Array) -> Array:
     """Return the rotation (3, 3) closest to an almost orthonormal matrix R (3, 3).
 
-    R is returned unchanged if its deviation from orthonormality is at most `EXACT`.
+    R is returned unchanged if its deviation from orthonormality is at most
+    `EXACT_ROTATION_DEVIATION`.
     """
-    if roughness(R) <= EXACT:
+    if roughness(R) <= EXACT_ROTATION_DEVIATION:
         return R
     U, _, Vt = np.linalg.svd(R)
     rotation: Array = U @ Vt

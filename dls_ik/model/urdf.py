@@ -26,7 +26,7 @@ from dls_ik.text import listing
 LOG = logging.getLogger("dls_ik")
 
 DEFAULT_NAME = "robot"  # name of a robot if a URDF text has no robot name
-MAX_PARTS = 5000  # maximum number of links and joints together
+MAX_LINKS_AND_JOINTS = 5000  # maximum number of links and joints together
 # For each element of a joint that is kept: the attributes that are kept, and their defaults. The
 # effort is not used, but the URDF library requires the attribute.
 KEPT: dict[str, dict[str, str | None]] = {
@@ -198,8 +198,8 @@ class _Sanitizer(BoundedXml):
             part.set("type", self.required(tag, attributes, "type"))
             self.joint = part
         self.parts += 1
-        if self.parts > MAX_PARTS:
-            self.refuse(f"more than {MAX_PARTS} links and joints")
+        if self.parts > MAX_LINKS_AND_JOINTS:
+            self.refuse(f"more than {MAX_LINKS_AND_JOINTS} links and joints")
 
     def start_detail(self, joint: ET.Element, tag: str, attributes: dict[str, str]) -> None:
         """Add an element with kinematic data to a joint."""

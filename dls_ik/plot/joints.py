@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 PAD = 0.12  # margin of the axis beyond each limit, relative to the joint's range
 TICK_MARGIN = 0.15  # minimum distance of a tick at 0 from a limit, relative to the joint's range
 COLUMNS = ((1, 1), (8, 2), (18, 3), (32, 4))  # maximum number of joints, number of columns
-MAX_COLUMNS, WIDTHS = 5, (6.5, 9.0, 11.0, 13.0, 15.0)  # [inch] width by number of columns
+MAX_PANEL_COLUMNS, WIDTHS = 5, (6.5, 9.0, 11.0, 13.0, 15.0)  # [inch] width by number of columns
 MINUS = "\N{MINUS SIGN}"  # matplotlib's tick labels have this sign too
 NOTE_WIDTH, NAME_WIDTH = 4.2, 6.6  # [pt] width of a character
 
@@ -159,7 +159,7 @@ def _speed_note(limit: float, values: Array, unit: str) -> str:
 
 def _draw_bands(t: Array, bands: Sequence[Band], title: str, label: str) -> Figure:
     """Draw a panel for each band over times t (k,) [s], and a legend with the name of the lines."""
-    columns = next((c for count, c in COLUMNS if len(bands) <= count), MAX_COLUMNS)
+    columns = next((c for count, c in COLUMNS if len(bands) <= count), MAX_PANEL_COLUMNS)
     rows = -(-len(bands) // columns)
     width = WIDTHS[columns - 1]
     length = 72.0 * width / columns - 60.0  # [pt] size of a title

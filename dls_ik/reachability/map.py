@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from dls_ik.scene.planning_scene import PlanningScene
 
-SUFFIXES = (".npz", ".zarr")
+MAP_SUFFIXES = (".npz", ".zarr")
 ABOUT_ENTRY = "about"  # name of the entry with settings and versions in a file
 
 
@@ -176,8 +176,8 @@ def checked_store(path: str | os.PathLike[str]) -> Path:
         ReachabilityError: If no map can be written there; the message gives the reason.
     """
     store = Path(path)
-    if store.suffix.lower() not in SUFFIXES:
-        raise ReachabilityError(f"a map is stored as {' or '.join(SUFFIXES)}, not {store.name}")
+    if store.suffix.lower() not in MAP_SUFFIXES:
+        raise ReachabilityError(f"a map is stored as {' or '.join(MAP_SUFFIXES)}, not {store.name}")
     if not store.absolute().parent.is_dir():
         raise ReachabilityError(f"cannot write {path}: there is no directory {store.parent}")
     if not os.access(store.absolute().parent, os.W_OK | os.X_OK):
@@ -238,13 +238,13 @@ def _zarr() -> Any:
 
 Slices = tuple[tuple[int, int, str], ...]
 SLICES: Slices = ((0, 1, "from above"), (0, 2, "from the side"), (1, 2, "from the front"))
-EDGE: dict[str, Any] = {"markeredgecolor": "white", "markeredgewidth": 1.2, "linestyle": ""}
+EDGE_STYLE: dict[str, Any] = {"markeredgecolor": "white", "markeredgewidth": 1.2, "linestyle": ""}
 COLOUR_MAP = "viridis"
-SHOWN = ("index", "manipulability", "collisions")
+DRAWN_QUANTITIES = ("index", "manipulability", "collisions")
 LOST = "only reached in collision [% of what is reached]"
 MAX_DRAWN_VOXELS = 24  # maximum voxels along an axis; finer maps show the mean of several voxels
 OUTLINES = "; black: obstacles in the slice"
-COUNTED = {"pose": " orientations", "pointing": " directions of the tool"}
+COUNTED_NOUNS = {"pose": " orientations", "pointing": " directions of the tool"}
 
 
 class MapColours(NamedTuple):
@@ -308,7 +308,7 @@ def _shown(found: ReachabilityMap, show: str) -> MapColours:
             raise ReachabilityError("the map was computed without a scene: no collisions to show")
         some = found.voxels.reached + found.voxels.in_collision > 0
         return MapColours(np.where(some, 100.0 * found.lost, np.nan), 100.0, LOST)
-    raise ReachabilityError(f"a picture shows {listing(SHOWN)}, not {show!r}")
+    raise ReachabilityError(f"a picture shows {listing(DRAWN_QUANTITIES)}, not {show!r}")
 
 
 def _slice(axes: Axes, found: ReachabilityMap, shown: MapColours, i: int, j: int, view: str) -> Any:
@@ -353,8 +353,8 @@ def _mark_base(axes: Axes, found: ReachabilityMap, i: int, j: int) -> None:
     if np.hypot(*end) > found.settings.resolution / 2.0:
         axes.plot([0.0, end[0]], [0.0, end[1]], color="white", linewidth=4.0)
         axes.plot([0.0, end[0]], [0.0, end[1]], color=RED, linewidth=2.0)
-        axes.plot(*end, color=RED, marker="o", markersize=7, **EDGE)
-    axes.plot(0.0, 0.0, color=RED, marker="^", markersize=11, **EDGE)
+        axes.plot(*end, color=RED, marker="o", markersize=7, **EDGE_STYLE)
+    axes.plot(0.0, 0.0, color=RED, marker="^", markersize=11, **EDGE_STYLE)
 
 
 def _name_base(axes: Axes, found: ReachabilityMap) -> None:
@@ -383,7 +383,7 @@ def _colour_bar(figure: Figure, mesh: Any, label: str) -> None:
 
 def _title(found: ReachabilityMap, has_outlines: bool) -> str:
     settings = found.settings
-    counted = COUNTED.get(settings.task)
+    counted = COUNTED_NOUNS.get(settings.task)
     asked = f", {settings.orientations}{counted}" if counted else ""
     title = f"Reach of {settings.robot}: voxels of {100.0 * settings.resolution:g} cm{asked}"
     if not settings.scene:

@@ -31,20 +31,20 @@ from dls_ik.plot.canvas import (
 from dls_ik.reproduce.deo_walker_damping import (
     DELTA,
     ERRATA_NOTE,
-    FINE,
+    FINE_SEARCH_TOLERANCE,
     PLANAR_LINKS,
     PLANAR_START,
     PLANAR_TASK,
 )
 from dls_ik.reproduce.deo_walker_paths import (
     FEEDBACK,
-    HEIGHT,
     PLANAR_DURATION,
     PLANAR_SPEED,
     PUMA_DURATION,
     PUMA_SPEED,
     PUMA_START,
-    WIDTH,
+    RECTANGLE_HEIGHT,
+    RECTANGLE_WIDTH,
     Method,
     PathResult,
     follow,
@@ -94,7 +94,7 @@ def series(motion: PathResult, dt: float) -> dict[str, Any]:
     return {"t": t, "q": motion.q, "norm": motion.norm, "deviation": motion.deviation}
 
 
-TABLE = ResultTable(
+PATH_TABLE = ResultTable(
     (
         Column("method", "method", is_name=True),
         Column("peak", "largest norm [1/s]", ".2f"),
@@ -110,8 +110,8 @@ SEARCH_NOTE = (
     "Iterations: of the search for the damping factor, mean over the steps that are damped; the "
     "search starts from the factor of the step before, and ends at 1e-3 of the bound. Without warm "
     "start: the same searches from nothing. (18) from 0: as it is printed, without bounds on the "
-    f"factor, until {FINE:g} of the bound, which are the iterations of the paper; it prints whole "
-    "numbers, without its tolerance."
+    f"factor, until {FINE_SEARCH_TOLERANCE:g} of the bound, which are the iterations of the paper; "
+    "it prints whole numbers, without its tolerance."
 )
 RATE_NOTE = (
     f"The commanded velocity includes the feedback of section 2.1, {FEEDBACK:g}/s of the "
@@ -184,7 +184,8 @@ def norm_panel(axes: Axes, t: Array, norm: Array, top: float) -> None:
 PLANAR_SETTINGS = {
     "links": PLANAR_LINKS,
     "start [deg]": (5, -175, 175),
-    "rectangle": f"{WIDTH} wide, {HEIGHT} high, counter-clockwise from its lower left corner",
+    "rectangle": f"{RECTANGLE_WIDTH} wide, {RECTANGLE_HEIGHT} high, counter-clockwise from its "
+    "lower left corner",
     "speed [1/s]": PLANAR_SPEED,
 }
 PLANAR_NOTE = (
@@ -241,11 +242,11 @@ def plot_rectangle(
 
 # Figures 4 and 5
 
-METHODS: dict[str, Method] = {
+RECTANGLE_METHODS: dict[str, Method] = {
     "pseudoinverse": ("jp", {}),
     "optimal (18)": ("odls", {"Delta": DELTA, "search": 18}),
     "optimal (17)": ("odls", {"Delta": DELTA, "search": 17}),
-    FINEST: ("odls", {"Delta": DELTA, "search": 18, "Delta_tolerance": FINE}),
+    FINEST: ("odls", {"Delta": DELTA, "search": 18, "Delta_tolerance": FINE_SEARCH_TOLERANCE}),
     "filter": ("nf", {"velocity_bound": DELTA}),
     "filter, running estimate": running_filter(DELTA),
 }
@@ -257,10 +258,10 @@ FILTER_NOTE = (
 
 
 def run_figures_4_5(report: Reproduction, progress: Progress) -> None:
-    """Follow the rectangle with every method of METHODS; add rows of the running estimate."""
+    """Follow the rectangle with RECTANGLE_METHODS; add rows of the running estimate."""
     report.printed.append(printed(FINEST, 2.0))
     report.notes += [ERRATA_NOTE, FILTER_NOTE]
-    run_rectangle(report, METHODS, progress)
+    run_rectangle(report, RECTANGLE_METHODS, progress)
     report.series["estimates"] = [
         estimate_row(f"{name}, damped by {damping:g}", report.series[name]["q"], damping)
         for name in ("pseudoinverse", FINEST)
@@ -301,7 +302,7 @@ def estimate_row(method: str, q: Array, damping: float) -> Row:
 
 def plot_figures_4_5(report: Reproduction) -> Figure:
     """Draw the motions by the pseudoinverse and by optimal damping, one above the other."""
-    names = list(METHODS)[:2]
+    names = list(RECTANGLE_METHODS)[:2]
     norms = [report.series[name]["norm"] for name in names if name in report.series]
     top = max((float(np.max(norm)) for norm in norms), default=DELTA)
     return plot_rectangle(report, names, "Figures 4 and 5 of Deo & Walker 1993", 3.6, top)[0]
@@ -312,7 +313,7 @@ FIGURES_4_5 = Experiment(
     source="Deo & Walker 1993, Figures 4 and 5",
     title="Planar 3R arm around a rectangle, by pseudoinverse and by optimal damping",
     tables=(
-        TABLE,
+        PATH_TABLE,
         ResultTable(
             (
                 Column("method", "along the path of", is_name=True),
@@ -356,8 +357,8 @@ def run_figure_6(report: Reproduction, progress: Progress) -> None:
     report.settings.update({**given, "Delta": DELTA, "K_p": FEEDBACK, "dt": dt})
     report.printed.append({"method": FINEST, "searches_printed": 3.0})
     report.notes += [*FIGURE_6_NOTES, RATE_NOTE, SEARCH_NOTE, FILTER_NOTE]
-    for name in progress.track(list(METHODS), "PUMA"):
-        motion = follow(robot, Task(), METHODS[name], PUMA_START, path, dt)
+    for name in progress.track(list(RECTANGLE_METHODS), "PUMA"):
+        motion = follow(robot, Task(), RECTANGLE_METHODS[name], PUMA_START, path, dt)
         append(report, figures(name, motion))
         report.series[name] = series(motion, dt)
 
@@ -389,7 +390,7 @@ FIGURE_6 = Experiment(
     what="figure-6",
     source="Deo & Walker 1993, Figure 6",
     title="PUMA 560 moving in the singular direction of its shoulder, by pseudoinverse and damped",
-    tables=(TABLE,),
+    tables=(PATH_TABLE,),
     run=run_figure_6,
     plot=plot_figure_6,
     samples=350,
@@ -400,10 +401,11 @@ FIGURE_6 = Experiment(
 
 # Figure 7
 
-OBSTACLE = (1.0, -0.3)
-LAST_SIDE = HEIGHT / (2.0 * (WIDTH + HEIGHT))  # share of the last side in the path
+OBSTACLE_POSITION = (1.0, -0.3)
+# share of the last side in the path
+LAST_SIDE = RECTANGLE_HEIGHT / (2.0 * (RECTANGLE_WIDTH + RECTANGLE_HEIGHT))
 _POSTURE = {"objective": "posture", "reference": tuple(np.radians([-30.0, 0.0, 0.0]).tolist())}
-_DISTANCE = {"objective": "obstacle", "obstacle": (*OBSTACLE, 0.0), "influence": 1.2}
+_DISTANCE = {"objective": "obstacle", "obstacle": (*OBSTACLE_POSITION, 0.0), "influence": 1.2}
 _BOTH = {"mu": 1.0, "Delta": DELTA}
 DISTANCE_FINEST = "distance (18) to 1e-10"
 SUBTASKS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -412,10 +414,13 @@ SUBTASKS: dict[str, tuple[str, dict[str, Any]]] = {
     "reference (17)": ("gp+odls", {**_POSTURE, **_BOTH, "search": 17}),
     "distance (18)": ("gp+odls", {**_DISTANCE, **_BOTH, "search": 18}),
     "distance (17)": ("gp+odls", {**_DISTANCE, **_BOTH, "search": 17}),
-    DISTANCE_FINEST: ("gp+odls", {**_DISTANCE, **_BOTH, "search": 18, "Delta_tolerance": FINE}),
+    DISTANCE_FINEST: (
+        "gp+odls",
+        {**_DISTANCE, **_BOTH, "search": 18, "Delta_tolerance": FINE_SEARCH_TOLERANCE},
+    ),
 }
 FIGURE_7_NOTES = [
-    f"Where the obstacle is, and the gain, are not printed: here {OBSTACLE} and mu = 1.",
+    f"Where the obstacle is, and the gain, are not printed: here {OBSTACLE_POSITION} and mu = 1.",
     "Two criteria: the distance from the reference configuration (-30, 0, 0) deg that the figure "
     "prints, and the distance of the links from the obstacle, within 1.2. Elbow: up if the "
     "two inner joints are above the tip at the end of the last side. The paper's comes down with "
@@ -426,7 +431,9 @@ FIGURE_7_NOTES = [
 
 def run_figure_7(report: Reproduction, progress: Progress) -> None:
     """Follow the rectangle with every criterion of SUBTASKS, and add a row for each."""
-    report.settings.update({"obstacle": OBSTACLE, "mu": 1.0, "reference [deg]": (-30, 0, 0)})
+    report.settings.update(
+        {"obstacle": OBSTACLE_POSITION, "mu": 1.0, "reference [deg]": (-30, 0, 0)}
+    )
     report.printed.append({**printed(DISTANCE_FINEST, 3.0), "elbow": "up"})
     report.notes += FIGURE_7_NOTES
     run_rectangle(report, SUBTASKS, progress, _clearance)
@@ -436,7 +443,7 @@ def _clearance(motion: PathResult) -> dict[str, Any]:
     """Return two columns: distance from the obstacle on the last side, and elbow up or down."""
     last = motion.q[-max(1, round(LAST_SIDE * len(motion.q))) :]
     points = planar_joints(PLANAR_LINKS, last)
-    near = min(float(_distances(arm, np.array(OBSTACLE)).min()) for arm in points)
+    near = min(float(_distances(arm, np.array(OBSTACLE_POSITION)).min()) for arm in points)
     _, elbow, wrist, tip = points[-1]
     is_up = 0.5 * (elbow[1] + wrist[1]) > tip[1]
     return {"clearance": near, "elbow": "up" if is_up else "down"}
@@ -456,8 +463,8 @@ def plot_figure_7(report: Reproduction) -> Figure:
     title = "Figure 7 of Deo & Walker 1993"
     figure, panels = plot_rectangle(report, names, title, 3.4, 1.2 * DELTA)
     for axes in panels:
-        axes.plot(*OBSTACLE, "s", color=RED, markersize=7)
-        axes.annotate("obstacle", OBSTACLE, (8, -3), textcoords="offset points", color=RED)
+        axes.plot(*OBSTACLE_POSITION, "s", color=RED, markersize=7)
+        axes.annotate("obstacle", OBSTACLE_POSITION, (8, -3), textcoords="offset points", color=RED)
     return figure
 
 
@@ -468,7 +475,7 @@ FIGURE_7 = Experiment(
     tables=(
         ResultTable(
             (
-                *TABLE.columns,
+                *PATH_TABLE.columns,
                 Column("clearance", "from obstacle [m]", ".3f"),
                 Column("elbow", "elbow", is_text=True),
             )

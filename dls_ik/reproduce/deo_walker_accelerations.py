@@ -68,7 +68,7 @@ NEAR_X = 1.4  # [m] smallest x of the tip
 GOALS = {"1 cm inside": 1.99, "5 cm outside": 2.05}  # [m] largest x of the tip; the arm is 2 m long
 DURATION = 4.0  # [s] time to the goal and back
 DIVERGED_SPEED = 1e3  # [1/s] a motion with a larger joint velocity has diverged
-FIRST = np.radians([-50.0, 60.0, 40.0])
+START_POSITIONS = np.radians([-50.0, 60.0, 40.0])
 
 
 class JointControl(NamedTuple):
@@ -107,7 +107,7 @@ def start() -> Array:
     """Return joint positions (3,) [rad] at which the tip is at (NEAR_X, 0)."""
     T = np.eye(4)
     T[0, 3] = NEAR_X
-    stepper = Stepper(planar_robot(PLANAR_LINKS), "jp", FIRST, task=PLANAR_TASK)
+    stepper = Stepper(planar_robot(PLANAR_LINKS), "jp", START_POSITIONS, task=PLANAR_TASK)
     return np.asarray(stepper.run(T, 50).q[-1])
 
 
@@ -179,15 +179,15 @@ MIN_MOVING_SPEED = 0.02  # [1/s] joint velocity above which the arm still moves 
 # Second-order steps
 
 # [m] distance of each target from the base
-TARGETS = {"in reach": 1.5, "at the boundary": 2.0, "out of reach": 2.2}
+TARGET_DISTANCES = {"in reach": 1.5, "at the boundary": 2.0, "out of reach": 2.2}
 DIRECTION = 0.5  # [rad] direction of the targets
 NUM_STARTS = 20  # number of random starts
 MAX_NUM_STEPS = 300  # maximum number of iterations
-DISTANCE_TOLERANCE = 1e-9  # [m] distance above the minimum at which a target counts as reached
+REACHED_TOLERANCE = 1e-9  # [m] distance above the minimum at which a target counts as reached
 MAX_STEP_NORM = 0.5  # [rad] maximum norm of a step
 MIN_CURVATURE_SHARE = 1e-9  # minimum curvature, relative to the largest one
-NEWTON, HALLEY = "second order, of |e|^2", "second order, J + H dq / 2"
-STEPS: dict[str, tuple[str, dict[str, Any]]] = {
+NEWTON_LABEL, HALLEY_LABEL = "second order, of |e|^2", "second order, J + H dq / 2"
+STEP_METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "pseudoinverse": ("jp", {}),
     "damped, 0.1": ("dls", {"lambda_": 0.1}),
     "damped, 0.6": ("dls", {"lambda_": 0.6}),
@@ -237,13 +237,13 @@ def approach(name: str, target: Array, starts: Array) -> Array:
     robot = planar_robot(PLANAR_LINKS)
     T = np.eye(4)
     T[:3, 3] = target
-    if name in STEPS:
-        method, options = STEPS[name]
+    if name in STEP_METHODS:
+        method, options = STEP_METHODS[name]
         steppers = [Stepper(robot, method, q, task=PLANAR_TASK, **options) for q in starts]
         return np.array(
             [np.linalg.norm(each.run(T, MAX_NUM_STEPS).error, axis=1) for each in steppers]
         ).T
-    step = newton_step if name == NEWTON else halley_step
+    step = newton_step if name == NEWTON_LABEL else halley_step
     qs, found = starts, []
     for _ in range(MAX_NUM_STEPS + 1):
         e = target - robot.fk(qs)[:, :3, 3]
@@ -257,18 +257,18 @@ def steps_row(where: str, name: str, seed: int) -> tuple[Row, Array]:
     """Return a row with numbers of iterations, and the distance at each step of the first run.
 
     Args:
-        where: Key of TARGETS.
+        where: Key of TARGET_DISTANCES.
         name: Name of the kind of step.
         seed: Seed of the random starts.
 
     Returns:
         The row, and the distance (MAX_NUM_STEPS + 1,) above the minimum distance [m].
     """
-    away = TARGETS[where]
+    away = TARGET_DISTANCES[where]
     target = away * np.array([np.cos(DIRECTION), np.sin(DIRECTION), 0.0])
     starts = np.random.default_rng(seed).uniform(-np.pi, np.pi, (NUM_STARTS, 3))
     beyond = approach(name, target, starts) - max(0.0, away - sum(PLANAR_LINKS))
-    far = beyond > DISTANCE_TOLERANCE
+    far = beyond > REACHED_TOLERANCE
     counts = np.where(far.any(axis=0), len(far) - np.argmax(far[::-1], axis=0), 0)
     reached = counts < len(far)
     row: Row = {
@@ -292,7 +292,7 @@ NOTES = [
     "not damp velocities.",
     f"Second-order steps: from {NUM_STARTS} random starts, at most {MAX_NUM_STEPS} iterations; "
     "reached: within "
-    f"{DISTANCE_TOLERANCE:g} m of the least distance for good. Iterations: where all "
+    f"{REACHED_TOLERANCE:g} m of the least distance for good. Iterations: where all "
     "starts reach it.",
     "Of |e|^2: Newton's step on the squared error, of at most 0.5 rad, with the curvature J^T J - "
     "sum e_i H_i. J + H dq / 2: the linear step put into the quadratic model. Out of reach only "
@@ -312,7 +312,7 @@ def run(report: Reproduction, progress: Progress) -> None:
             "K of rates": K_RATE,
             "k of v": K_NULL,
             "lambda": DAMPING_FACTOR,
-            "targets [m]": TARGETS,
+            "targets [m]": TARGET_DISTANCES,
             "starts": NUM_STARTS,
         }
     )
@@ -324,7 +324,12 @@ def run(report: Reproduction, progress: Progress) -> None:
         report.series[f"{goal}, {name}"] = motion._asdict()
     steps, ways = report.series.setdefault("steps", []), report.series.setdefault("approach", {})
     for where, name in progress.track(
-        [(where, name) for where in TARGETS for name in (*STEPS, HALLEY, NEWTON)], "steps"
+        [
+            (where, name)
+            for where in TARGET_DISTANCES
+            for name in (*STEP_METHODS, HALLEY_LABEL, NEWTON_LABEL)
+        ],
+        "steps",
     ):
         row, distance = steps_row(where, name, report.seed)
         steps.append(row)
@@ -340,13 +345,13 @@ CONTROL_COLOURS = {
     "accelerations, damped": ORANGE,
     "accelerations, damped, v": GREEN,
 }
-LINES = {
+LINE_COLOURS = {
     "pseudoinverse": GREY,
     "damped, 0.1": ORANGE,
     "damped, 0.6": RED,
     "SDLS": PURPLE,
-    HALLEY: GREEN,
-    NEWTON: BLUE,
+    HALLEY_LABEL: GREEN,
+    NEWTON_LABEL: BLUE,
 }
 NUM_SHOWN_ITERATIONS = 100  # iterations that are drawn
 
@@ -364,7 +369,7 @@ def plot(report: Reproduction) -> Figure:
         _legend(axes, "time [s]", "norm of the joint velocity [1/s]")
     moves[1].set_yscale("log")
     moves[1].set_ylim(1e-2, DIVERGED_SPEED)
-    for name, color in LINES.items():
+    for name, color in LINE_COLOURS.items():
         way = report.series.get("approach", {}).get(f"out of reach, {name}")
         if way is not None:
             values = np.maximum(np.asarray(way)[:NUM_SHOWN_ITERATIONS], 1e-16)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 DELTA = 5.0  # bound on the norm of the joint velocity [1/s]
 # Tolerance of a search, relative to the bound, that gives the printed numbers of iterations
-FINE = 1e-10
+FINE_SEARCH_TOLERANCE = 1e-10
 PLANAR_LINKS = (1.0, 0.5, 0.5)
 PLANAR_TASK = Task("xy", "")
 PLANAR_START = np.radians([5.0, -175.0, 175.0])
@@ -59,7 +59,7 @@ def stretched() -> Array:
     return np.asarray(BEND - [np.arctan2(u[1], u[0]) % np.pi, 0.0, 0.0])
 
 
-LAWS: dict[str, tuple[str, dict[str, Any]] | Step] = {
+DAMPING_LAWS: dict[str, tuple[str, dict[str, Any]] | Step] = {
     "pseudoinverse": ("jp", {}),
     "constant": ("jd", {"lambda_": 0.1}),
     "manipulability": ("jd", {"policy": "manipulability", "lambda0": 0.05, "w_t": 0.2}),
@@ -70,14 +70,14 @@ LAWS: dict[str, tuple[str, dict[str, Any]] | Step] = {
     "filter, running estimate": running_filter(DELTA),
     "optimal (18)": ("odls", {"Delta": DELTA}),
 }
-ALWAYS = ("constant", "manipulability", "velocity (6)", "tracking (7)", "condition (8)")
+ALWAYS_DAMPED_LAWS = ("constant", "manipulability", "velocity (6)", "tracking (7)", "condition (8)")
 YES, NO = "yes", "no"
 MIN_DAMPED_SHARE = 1e-7  # relative loss of tip velocity above which a motion counts as damped
 
 
 def joint_velocity(law: str, q: Array, x_dot: Array) -> Array:
     """Return the joint velocity (3,) [1/s] that a law gives for a tip velocity `x_dot` (2,)."""
-    chosen = LAWS[law]
+    chosen = DAMPING_LAWS[law]
     robot = planar_robot(PLANAR_LINKS)
     if callable(chosen):
         state = StepState(q, robot.lower, robot.upper, 0, np.zeros(MEMORY))
@@ -108,7 +108,7 @@ def claimed(law: str) -> Row:
     """Return whether the text says that a law damps motions along X and along Y."""
     if law == "pseudoinverse":
         return {}
-    return {"damped_X": YES, "damped_Y": YES if law in ALWAYS else NO}
+    return {"damped_X": YES, "damped_Y": YES if law in ALWAYS_DAMPED_LAWS else NO}
 
 
 # Figures 2 and 3: the norm of the joint velocity over the damping factor
@@ -157,7 +157,9 @@ MAX_SEARCH_ITERATIONS = 60  # maximum number of iterations
 SEARCH_EQUATIONS = {"17": 17, "18": 18}
 
 
-def iterates(norm: Norm, search: int, start: float = 0.0, tolerance: float = FINE) -> list[float]:
+def iterates(
+    norm: Norm, search: int, start: float = 0.0, tolerance: float = FINE_SEARCH_TOLERANCE
+) -> list[float]:
     """Return the damping factors at all iterations of the search (17) or (18), as printed.
 
     Args:
@@ -192,7 +194,7 @@ def steep_row(least: float) -> Row:
 
 
 SUBTASK = np.radians([-30.0, 0.0, 0.0]) - PLANAR_START  # v: toward the reference of Figure 7
-VELOCITY = DIRECTIONS["X"]  # along the first side of the rectangle
+TIP_VELOCITY = DIRECTIONS["X"]  # along the first side of the rectangle
 
 
 # Errata: the equations as printed, corrected, and computed in another way
@@ -205,7 +207,7 @@ def errata_rows() -> list[Row]:
     arm toward the reference configuration.
     """
     J = planar_robot(PLANAR_LINKS).jacobian(PLANAR_START)[:2]
-    lambda_, v, x_dot = 0.01, SUBTASK, VELOCITY
+    lambda_, v, x_dot = 0.01, SUBTASK, TIP_VELOCITY
     U, s, _ = np.linalg.svd(J, full_matrices=False)
     gamma = U.T @ x_dot
     inverse = J.T @ np.linalg.inv(J @ J.T + lambda_ * np.eye(2))
@@ -272,12 +274,12 @@ def run(report: Reproduction, progress: Progress) -> None:
         }
     )
     report.notes += NOTES
-    for law in progress.track(list(LAWS), "laws"):
+    for law in progress.track(list(DAMPING_LAWS), "laws"):
         report.rows.append(directions_row(law))
     J = planar_robot(PLANAR_LINKS).jacobian(PLANAR_START)[:2]
     norms = {
-        "Figure 2": plain_norm(J, VELOCITY),
-        "Figure 3": total_norm(J, VELOCITY, SUBTASK, SHIFT),
+        "Figure 2": plain_norm(J, TIP_VELOCITY),
+        "Figure 3": total_norm(J, TIP_VELOCITY, SUBTASK, SHIFT),
     }
     report.series["searches"] = [
         row for name, norm in norms.items() for row in search_rows(name, norm)
@@ -286,7 +288,7 @@ def run(report: Reproduction, progress: Progress) -> None:
     report.series["errata"] = errata_rows()
     factors = np.geomspace(1e-6, 10.0, report.samples)
     at_zero = np.linspace(0.0, 0.03, report.samples)
-    unshifted = total_norm(J, VELOCITY, SUBTASK, 0.0)
+    unshifted = total_norm(J, TIP_VELOCITY, SUBTASK, 0.0)
     report.series["curves"] = {
         "factor": at_zero,
         "Figure 2": norms["Figure 2"](at_zero),

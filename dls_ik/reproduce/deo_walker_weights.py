@@ -61,7 +61,7 @@ DIAGONAL = np.array([1.0, 1.0]) / np.sqrt(2.0)
 ACROSS = np.array([1.0, -1.0]) / np.sqrt(2.0)
 ABSOLUTE = np.tril(np.ones((3, 3)))  # maps joint velocities to absolute velocities of the links
 PRIORITY = np.eye(2) + 99.0 * np.outer(DIAGONAL, DIAGONAL)
-WEIGHTS = {
+FULL_WEIGHTS = {
     "I": (np.eye(2), DAMPING_FACTOR * np.eye(3)),
     "W1: diagonal first": (PRIORITY, DAMPING_FACTOR * np.eye(3)),
     "W2: velocities of links": (np.eye(2), DAMPING_FACTOR * ABSOLUTE.T @ ABSOLUTE),
@@ -69,9 +69,9 @@ WEIGHTS = {
 
 
 def rectangle_row(name: str, steps: int) -> Row:
-    """Follow the rectangle with a pair of weight matrices of WEIGHTS, and return its row."""
+    """Follow the rectangle with a pair of weight matrices of FULL_WEIGHTS, and return its row."""
     path = rectangle(steps)
-    step = weighted_damped(*WEIGHTS[name])
+    step = weighted_damped(*FULL_WEIGHTS[name])
     dt = PLANAR_DURATION / steps
     motion = follow(planar_robot(PLANAR_LINKS), PLANAR_TASK, step, PLANAR_START, path, dt)
     off = tip_deviation(motion.q, path)
@@ -102,7 +102,7 @@ def units_row(name: str) -> Row:
     """Return a row with the joint velocity of the PUMA for lengths in metres and in millimetres.
 
     Args:
-        name: Name of the weights, PLAIN or ENERGY.
+        name: Name of the weights, PLAIN_WEIGHTS or ENERGY_WEIGHTS.
     """
     robot = RobotModel.from_name("puma560")
     J, x_dot = robot.jacobian(PUMA_START), np.array([0.0, -PUMA_SPEED, 0.0, 0.0, 0.0, 0.0])
@@ -110,7 +110,7 @@ def units_row(name: str) -> Row:
     for units in (1.0, MILLIMETRES):
         U = np.diag([units] * 3 + [1.0] * 3)
         W1, W2 = np.eye(6), DAMPING_FACTOR * np.eye(6)
-        if name == ENERGY:  # masses and inertias, in the unit of length
+        if name == ENERGY_WEIGHTS:  # masses and inertias, in the unit of length
             W1 = np.diag([MASS / units**2] * 3 + [TOOL_INERTIA] * 3)
             W2 = DAMPING_FACTOR * JOINT_INERTIA
         state = StepState(PUMA_START, robot.lower, robot.upper, 0, np.zeros(MEMORY))
@@ -126,7 +126,7 @@ def units_row(name: str) -> Row:
     }
 
 
-PLAIN, ENERGY = "I", "energy"
+PLAIN_WEIGHTS, ENERGY_WEIGHTS = "I", "energy"
 
 
 # Task augmentation, (19): the tip in the plane, and the direction of the last link
@@ -137,22 +137,22 @@ NEAR_POINT, FAR_POINT = np.array([1.1, 0.5]), np.array([1.75, 0.5])
 DURATION = 4.0  # [s] time to FAR_POINT and back
 AUGMENTED = Task("xy", "z")
 # Minimum weight of the angle, and the smallest singular value below which the weight decreases
-W_MIN, EPSILON = 0.03, 0.3
+W_MIN, WEIGHT_EPSILON = 0.03, 0.3
 
 
 def _by_distance(w_min: float, lambda_max: float) -> tuple[str, dict[str, Any]]:
     """Return the method in which w and lambda depend on the smallest singular value."""
-    options = {"w_min": w_min, "lambda_max": lambda_max, "epsilon": EPSILON}
+    options = {"w_min": w_min, "lambda_max": lambda_max, "epsilon": WEIGHT_EPSILON}
     return "jd", {"policy": "accuracy", "direction": (0.0, 0.0, 1.0), **options}
 
 
 BY_DISTANCE = "w and lambda by distance"
-CONSTANT = "constant w and lambda"
-WAYS: dict[str, tuple[Task, Method]] = {
+CONSTANT_LABEL = "constant w and lambda"
+AUGMENTED_METHODS: dict[str, tuple[Task, Method]] = {
     "pseudoinverse": (AUGMENTED, ("jp", {})),
     "constant lambda": (AUGMENTED, ("jd", {"lambda_": 0.1})),
     "lambda by distance": (AUGMENTED, _by_distance(1.0, 0.1)),
-    CONSTANT: (Task("xy", "z", weights=(1.0, 1.0, W_MIN)), ("jd", {"lambda_": 0.3 * W_MIN})),
+    CONSTANT_LABEL: (Task("xy", "z", weights=(1.0, 1.0, W_MIN)), ("jd", {"lambda_": 0.3 * W_MIN})),
     BY_DISTANCE: (AUGMENTED, _by_distance(W_MIN, 0.3 * W_MIN)),
 }
 
@@ -196,8 +196,10 @@ def augmented_row(name: str, motion: PathResult, path: list[PathPoint]) -> Row:
 
 # [m] maximum error of a tip that stays on its path; [deg] maximum final error of a restored angle
 MAX_KEPT_DEVIATION, MAX_RESTORED_ANGLE = 1e-2, 0.1
-CLAIMS: dict[str, tuple[str | None, str | None]] = {  # claimed: tip on path, angle restored
-    CONSTANT: (YES, None),
+AUGMENTATION_CLAIMS: dict[
+    str, tuple[str | None, str | None]
+] = {  # claimed: tip on path, angle restored
+    CONSTANT_LABEL: (YES, None),
     BY_DISTANCE: (YES, YES),
 }
 
@@ -213,10 +215,11 @@ NOTES = [
     "back: the Jacobian of both tasks is singular there, that of the tip is not. Tip kept: within "
     f"{1e3 * MAX_KEPT_DEVIATION:g} mm throughout; angle back: within "
     f"{MAX_RESTORED_ANGLE:g} deg at the end.",
-    f"By distance: where the least singular value s < {EPSILON:g}, lambda = (1 - (s / epsilon)^2) "
-    "lambda_max and (w - 1)^2 = (1 - (s / epsilon)^2) (w_min - 1)^2, else 0 and 1 "
-    "(Chiaverini, Egeland & Kanestrom 1991). The text claims that w << 1 with lambda < w keeps the "
-    "main task, and that varying both avoids unnecessary weighting and damping.",
+    f"By distance: where the least singular value s < {WEIGHT_EPSILON:g}, lambda = "
+    "(1 - (s / epsilon)^2) lambda_max and (w - 1)^2 = (1 - (s / epsilon)^2) (w_min - 1)^2, else "
+    "0 and 1 (Chiaverini, Egeland & Kanestrom 1991). The text claims that w << 1 with "
+    "lambda < w keeps the main task, and that varying both avoids unnecessary weighting and "
+    "damping.",
     f"The commanded velocity includes the feedback of section 2.1, {FEEDBACK:g}/s of the error.",
 ]
 
@@ -234,18 +237,20 @@ def run(report: Reproduction, progress: Progress) -> None:
             f"{FAR_POINT[1]:g}) and back, "
             f"{DURATION:g} s",
             "w_min": W_MIN,
-            "epsilon": EPSILON,
+            "epsilon": WEIGHT_EPSILON,
             "K_p": FEEDBACK,
         }
     )
     report.notes += NOTES
     report.series["path"] = np.array([point.T[:2, 3] for point in path])
     dt, start = DURATION / report.samples, first_configuration()
-    for name in progress.track(list(WAYS), "augmentation"):
-        task, method = WAYS[name]
+    for name in progress.track(list(AUGMENTED_METHODS), "augmentation"):
+        task, method = AUGMENTED_METHODS[name]
         motion = follow(planar_robot(PLANAR_LINKS), task, method, start, path, dt)
         row = augmented_row(name, motion, path)
-        claims = dict(zip(("keeps", "restores"), CLAIMS.get(name, (None, None)), strict=True))
+        claims = dict(
+            zip(("keeps", "restores"), AUGMENTATION_CLAIMS.get(name, (None, None)), strict=True)
+        )
         far = [key for key, claim in claims.items() if claim not in (None, row[key])]
         row |= {f"{key}_says": claim for key, claim in claims.items()}
         report.rows.append(marked(row, far))
@@ -255,17 +260,17 @@ def run(report: Reproduction, progress: Progress) -> None:
             "off": np.linalg.norm(tip_deviation(motion.q, path), axis=1),
             "turned": np.degrees(motion.q.sum(axis=1) - ANGLE),
         }
-    report.series["units"] = [units_row(name) for name in (PLAIN, ENERGY)]
-    for name in progress.track(list(WEIGHTS), "rectangle"):
+    report.series["units"] = [units_row(name) for name in (PLAIN_WEIGHTS, ENERGY_WEIGHTS)]
+    for name in progress.track(list(FULL_WEIGHTS), "rectangle"):
         found = report.series.setdefault("full weights", [])
         found.append(rectangle_row(name, report.samples))
 
 
 # Picture
 
-SHOWN = {
+DRAWN_STYLES = {
     "constant lambda": (ORANGE, "-"),
-    CONSTANT: (GREY, "--"),
+    CONSTANT_LABEL: (GREY, "--"),
     BY_DISTANCE: (BLUE, "-"),
 }
 NUM_DRAWN_ARMS = 12  # number of drawn poses of the arm, out and back
@@ -282,7 +287,7 @@ def plot(report: Reproduction) -> Figure:
         draw_planar_arms(arm, planar_joints(PLANAR_LINKS, q[chosen]), colours)
     if "path" in report.series:
         arm.plot(*np.asarray(report.series["path"]).T, color=ORANGE, linewidth=3.0, alpha=0.7)
-    for name, (color, dash) in SHOWN.items():
+    for name, (color, dash) in DRAWN_STYLES.items():
         if name in report.series:
             data = report.series[name]
             line: dict[str, Any] = {"color": color, "linestyle": dash, "label": name}

@@ -24,7 +24,7 @@ import dls_ik
 from dls_ik.reproduce.experiment import (
     EMPTY,
     MARK,
-    PRINTED,
+    PRINTED_HEADING,
     Experiment,
     Reproduction,
     ReproductionError,
@@ -32,9 +32,9 @@ from dls_ik.reproduce.experiment import (
 )
 from dls_ik.text import json_text
 
-SUFFIXES = (".md", ".html", ".htm")
+REPORT_SUFFIXES = (".md", ".html", ".htm")
 TITLE = "The published experiments, run again by dls_ik"
-LEGEND = f"{PRINTED}: the figure of the paper, left of it ours; {MARK} {{}}."
+LEGEND = f"{PRINTED_HEADING}: the figure of the paper, left of it ours; {MARK} {{}}."
 Run = Sequence[tuple[Experiment, Reproduction]]
 
 # Papers; an experiment belongs to the paper whose key its source begins with
@@ -204,8 +204,8 @@ def check_report(path: Path) -> None:
         ReproductionError: If the suffix is not supported, or a file has the name of the picture
             folder.
     """
-    if path.suffix.lower() not in SUFFIXES:
-        raise ReproductionError(f"a report is one of {', '.join(SUFFIXES)}, not {path.name}")
+    if path.suffix.lower() not in REPORT_SUFFIXES:
+        raise ReproductionError(f"a report is one of {', '.join(REPORT_SUFFIXES)}, not {path.name}")
     folder = _picture_folder(path)
     if path.suffix.lower() == ".md" and folder.exists() and not folder.is_dir():
         raise ReproductionError(f"cannot write {path}: {folder.name}, of its pictures, is a file")
@@ -321,7 +321,7 @@ def _html_section(each: Section, picture: str) -> str:
 def _html_table(title: str, table: WideTable) -> str:
     heading = f"<h4>{escape(title)}</h4>" if title else ""
     kinds = [
-        "name" if left else "printed" if text == PRINTED else ""
+        "name" if left else "printed" if text == PRINTED_HEADING else ""
         for text, left in zip(table.headings, table.is_left, strict=True)
     ]
     head = _html_row("th", table.headings, kinds)
@@ -340,7 +340,8 @@ def _html_row(tag: str, cells: Sequence[str], kinds: Sequence[str]) -> str:
 
 # LaTeX
 
-MAX_COLUMNS, MAX_LETTERS = 8, 70  # maximum numbers of columns and of letters per row on a page
+# maximum numbers of columns and of letters per row on a page
+MAX_TABLE_COLUMNS, MAX_LETTERS = 8, 70
 _SPECIAL = {c: f"\\{c}" for c in "&%$#_{}"} | {
     "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
     "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
@@ -367,7 +368,10 @@ def _latex_table(table: WideTable, caption: str) -> str:
     lines = [_latex_row(table.headings), r"\midrule", *map(_latex_row, table.lines)]
     body = "\n".join([r"\toprule", *lines, r"\bottomrule"])
     tabular = f"\\begin{{tabular}}{{{columns}}}\n{body}\n\\end{{tabular}}"
-    if len(columns) > MAX_COLUMNS or max(map(_width, (table.headings, *table.lines))) > MAX_LETTERS:
+    if (
+        len(columns) > MAX_TABLE_COLUMNS
+        or max(map(_width, (table.headings, *table.lines))) > MAX_LETTERS
+    ):
         tabular = f"\\resizebox{{\\linewidth}}{{!}}{{%\n{tabular}}}"
     head = f"\\begin{{table}}\n\\caption{{{_latex_text(caption)}}}\n\\centering"
     return f"{head}\n{tabular}\n\\end{{table}}"

@@ -4,4 +4,4 @@
 
 import time
 
-STARTED = time.monotonic()  # [s] steady clock; approximate start of the process
+PROCESS_START = time.monotonic()  # [s] steady clock; approximate start of the process

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dls_ik.core.types import Array
 from dls_ik.errors import SceneError
 from dls_ik.model.rotations import rotation_about, transform
-from dls_ik.model.xml import MAX_DEPTH, XmlElement, read_elements
+from dls_ik.model.xml import MAX_XML_DEPTH, XmlElement, read_elements
 from dls_ik.text import quoted
 
 MAX_TRIANGLES = 500_000
@@ -29,7 +29,7 @@ _SOURCE = {"float_array": _LEAF, "technique_common": {"accessor": _LEAF}}
 _AREAS = ("triangles", "polylist", "polygons", "tristrips", "trifans")  # lines have no area
 _MESH = {"source": _SOURCE, "vertices": {"input": _LEAF}, **dict.fromkeys(_AREAS, _PRIMITIVE)}
 _GEOMETRY = {"mesh": _MESH, "convex_mesh": _LEAF, "spline": _LEAF}
-SCHEMA = {
+COLLADA_SCHEMA = {
     "asset": {"unit": _LEAF},
     "library_geometries": {"geometry": _GEOMETRY},
     "library_nodes": {"node": _NODE},
@@ -46,7 +46,7 @@ def read_collada(content: bytes) -> Part:
         SceneError: If the text is not COLLADA, or a geometry is skinned, broken or not made of
             polygons, or there are too many triangles. The message gives the line.
     """
-    root = read_elements(content, SCHEMA, "mesh", "COLLADA", SceneError, MAX_COLLADA_BYTES)
+    root = read_elements(content, COLLADA_SCHEMA, "mesh", "COLLADA", SceneError, MAX_COLLADA_BYTES)
     parts = _Document(root).draw()
     if not parts:
         raise SceneError("the scene has no triangles")
@@ -61,7 +61,7 @@ def read_unit(content: bytes) -> float:
     Raises:
         SceneError: If the text is not COLLADA, or its unit is not positive.
     """
-    schema = {"asset": SCHEMA["asset"]}
+    schema = {"asset": COLLADA_SCHEMA["asset"]}
     return _unit(read_elements(content, schema, "mesh", "COLLADA", SceneError, MAX_COLLADA_BYTES))
 
 
@@ -144,8 +144,8 @@ class _Document:
         self.drawn += 1
         if self.drawn > MAX_NODES:
             node.refuse(f"more than {MAX_NODES} nodes are drawn")
-        if depth > MAX_DEPTH:
-            node.refuse(f"nodes are nested deeper than {MAX_DEPTH} levels")
+        if depth > MAX_XML_DEPTH:
+            node.refuse(f"nodes are nested deeper than {MAX_XML_DEPTH} levels")
         T = T_above
         for child in node.children:  # transforms come before contents in the file
             if child.tag in _TRANSFORMS:

@@ -21,10 +21,10 @@ from dls_ik.scene.weak_memo import kept_with_owner
 
 GJK_TOLERANCE = 1e-9  # [m] tolerance of distances
 EPA_TOLERANCE = 1e-6  # [m] tolerance of penetration depths; below 1e-7 the library diverges
-MAX_ITERATIONS = 1000  # maximum number of iterations of GJK and of EPA
+MAX_GJK_ITERATIONS = 1000  # maximum number of iterations of GJK and of EPA
 CONVEXITY_TOLERANCE = 1e-9  # distance of a vertex beyond a triangle's plane, relative to the size
 MAX_CONVEX_TRIANGLES = 2000  # larger meshes are not tested for convexity
-MAX_CONTACTS = 200  # contacts of two meshes among which the deepest is chosen
+MAX_MESH_CONTACTS = 200  # contacts of two meshes among which the deepest is chosen
 
 
 class Separation(NamedTuple):
@@ -94,7 +94,7 @@ def _deepest(a: PlacedShape, b: PlacedShape, found: Separation) -> Separation:
     coal = library()
     request, result = coal.CollisionRequest(), coal.CollisionResult()
     _set_precision(request)
-    request.enable_contact, request.num_max_contacts = True, MAX_CONTACTS
+    request.enable_contact, request.num_max_contacts = True, MAX_MESH_CONTACTS
     coal.collide(_geometry(a.shape), _pose(a), _geometry(b.shape), _pose(b), request, result)
     contacts = [result.getContact(i) for i in range(result.numContacts())]
     if not contacts:  # one shape contains the other; the closest surface gives the depth
@@ -174,7 +174,7 @@ def library() -> Any:
 def _set_precision(request: Any) -> None:
     """Set the tolerances and iteration limits of a request."""
     request.gjk_tolerance, request.epa_tolerance = GJK_TOLERANCE, EPA_TOLERANCE
-    request.gjk_max_iterations = request.epa_max_iterations = MAX_ITERATIONS
+    request.gjk_max_iterations = request.epa_max_iterations = MAX_GJK_ITERATIONS
 
 
 def _pose(placed: PlacedShape) -> Any:

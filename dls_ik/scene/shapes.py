@@ -22,8 +22,8 @@ from dls_ik.scene.collada import MAX_TRIANGLES
 from dls_ik.scene.meshes import Triangles, find_mesh, read_mesh_file
 from dls_ik.text import quoted
 
-SMALLEST, LARGEST = 1e-6, 1e6  # [m] minimum and maximum size of shapes
-MAX_PARTS = 10_000  # maximum number of shapes of a body
+MIN_SHAPE_SIZE, MAX_SHAPE_SIZE = 1e-6, 1e6  # [m] minimum and maximum size of shapes
+MAX_BODY_SHAPES = 10_000  # maximum number of shapes of a body
 MIN_FLATNESS = 1e-12  # ratio of height to side below which a triangle counts as without area
 
 
@@ -109,7 +109,7 @@ class Plane:
         """Validate and normalise the normal."""
         normal = _numbers(self.normal, (3,), "the normal of a plane must be x, y, z")
         length = float(np.linalg.norm(normal))
-        if length < SMALLEST:
+        if length < MIN_SHAPE_SIZE:
             raise SceneError(f"the normal of a plane is too short: {quoted(normal.tolist())}")
         offset = _numbers(self.offset, (), "the offset of a plane must be a number")
         _set(self, normal=normal / length, offset=float(offset))
@@ -167,9 +167,10 @@ class Body:
 
     def __post_init__(self) -> None:
         """Validate the poses."""
-        if len(self.parts) > MAX_PARTS:
+        if len(self.parts) > MAX_BODY_SHAPES:
             raise SceneError(
-                f"{quoted(self.name)} may have at most {MAX_PARTS} shapes; got {len(self.parts)}"
+                f"{quoted(self.name)} may have at most {MAX_BODY_SHAPES} shapes; got "
+                f"{len(self.parts)}"
             )
         name = f"the pose of a shape of {quoted(self.name)}"
         _set(self, parts=tuple((shape, checked_pose(T, name)) for shape, T in self.parts))
@@ -183,15 +184,18 @@ def checked_pose(given: Any, name: str) -> Array:
         name: Name of the transform for the error message.
 
     Raises:
-        SceneError: If the pose is not a rigid transform, or its position is beyond `LARGEST` [m].
+        SceneError: If the pose is not a rigid transform, or its position is beyond
+            `MAX_SHAPE_SIZE` [m].
     """
     try:
         T = rigid_transform(given, name)
     except ValueError as error:
         raise SceneError(str(error)) from None
-    if not (np.abs(T[:3, 3]) <= LARGEST).all():
+    if not (np.abs(T[:3, 3]) <= MAX_SHAPE_SIZE).all():
         given_position = quoted(T[:3, 3].tolist())
-        raise SceneError(f"{name} must be within {LARGEST:g} m; got position {given_position}")
+        raise SceneError(
+            f"{name} must be within {MAX_SHAPE_SIZE:g} m; got position {given_position}"
+        )
     T.flags.writeable = False
     return T
 
@@ -347,9 +351,9 @@ def _numbers(given: ArrayLike, shape: tuple[int, ...], what: str) -> Array:
         is_flat = values.ndim == 1
         shown = f"{values.size} numbers" if is_flat else f"an array of shape {values.shape}"
         raise SceneError(f"{what}; got {shown}")
-    outside = ~(np.abs(values) <= LARGEST)
+    outside = ~(np.abs(values) <= MAX_SHAPE_SIZE)
     if outside.any():
-        raise SceneError(f"{what} within {LARGEST:g} m; got {values[outside][0]:g}")
+        raise SceneError(f"{what} within {MAX_SHAPE_SIZE:g} m; got {values[outside][0]:g}")
     return values
 
 
@@ -365,9 +369,11 @@ def _sizes(given: ArrayLike, what: str) -> Array:
         SceneError: If the number of sizes is wrong, or a size is out of range.
     """
     values = _numbers(given, (what.count(",") + 1,), what)
-    if not (values >= SMALLEST).all():
+    if not (values >= MIN_SHAPE_SIZE).all():
         shown = " ".join(f"{value:g}" for value in values)
-        raise SceneError(f"{what}, each from {SMALLEST:g} to {LARGEST:g} m; got {shown}")
+        raise SceneError(
+            f"{what}, each from {MIN_SHAPE_SIZE:g} to {MAX_SHAPE_SIZE:g} m; got {shown}"
+        )
     return values
 
 

@@ -35,7 +35,8 @@ GOAL_TOLERANCE = 1e-9  # [rad or m] distance from the goal at which a motion is 
 LAG_TIMEOUT = 0.5  # [s] duration of a lag of the command after which the motion has failed
 NUM_SEGMENTS = 12  # samples per straight segment (tip speed), and per corner (distances)
 MAX_RETIMINGS, RETIMING_FACTOR = 200, 1.001  # iterations, each slower, until the corners fit
-LIMIT_SHARE = 0.95  # share of acceleration and jerk limits; the reserve lets a command catch up
+# share of acceleration and jerk limits; the reserve lets a command catch up
+USED_LIMIT_SHARE = 0.95
 
 
 class MotionPlan(NamedTuple):
@@ -270,7 +271,7 @@ class TimedPath:
             v = np.vstack([rest, steps / times[:, None], rest])
             dv = np.diff(v, axis=0)
             b, w = _pulse_durations(
-                dv, LIMIT_SHARE * limits.acceleration, LIMIT_SHARE * limits.jerk
+                dv, USED_LIMIT_SHARE * limits.acceleration, USED_LIMIT_SHARE * limits.jerk
             )
             need = 0.5 * (b[:-1] + b[1:])
             if (need <= times * (1.0 + 1e-9)).all():

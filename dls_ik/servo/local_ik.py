@@ -22,7 +22,7 @@ from dls_ik.model.pose import PoseLike
 from dls_ik.model.robot import RobotModel
 from dls_ik.servo.plugin_step import NearRows, PluginStep
 from dls_ik.servo.targets import checked_duration
-from dls_ik.solver.method import AUTO, parse_method
+from dls_ik.solver.method import AUTO_METHOD, parse_method
 from dls_ik.solver.options import SolverOptions, solver_options
 from dls_ik.solver.poses import checked_poses
 from dls_ik.solver.problem import build_details
@@ -235,7 +235,7 @@ def _descending(
     That method (error damping with an active set) reduces the error almost everywhere. If a step
     of another method does not reduce the error, a step of the default method replaces it.
     """
-    auto = parse_method(AUTO)
+    auto = parse_method(AUTO_METHOD)
     metric = ("rotation_weight", "length_unit")
     options = solver_options(auto, {name: getattr(given, name) for name in metric})
     return options.method(auto), build_details(robot, auto, options, task)

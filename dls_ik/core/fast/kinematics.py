@@ -15,7 +15,8 @@ from dls_ik.core.jit import force_inline, strict_fp
 from dls_ik.core.se3 import norm3, pose_error
 from dls_ik.core.types import Array, FastWorkspace, Indices, SerialChain
 
-SMALL, LARGE = 0.97, -0.9  # cosines: the series applies above, the quaternion below
+# cosines: the series applies above, the quaternion below
+MIN_SERIES_COSINE, MAX_QUATERNION_COSINE = 0.97, -0.9
 
 
 @force_inline
@@ -136,11 +137,11 @@ def arm_error(
         trace += a0 * b0 + a1 * b1 + a2 * b2
     square = 0.25 * (u0 * u0 + u1 * u1 + u2 * u2)
     cosine, sine = 0.5 * (trace - 1.0), sqrt(square)
-    if cosine > SMALL:
+    if cosine > MIN_SERIES_COSINE:
         ratio = 0.0223721590909091 + square * (0.01735276442307692 + square * 0.01396484375)
         ratio = 0.044642857142857144 + square * (0.030381944444444444 + square * ratio)
         ratio = 1.0 + square * (0.16666666666666666 + square * (0.075 + square * ratio))
-    elif cosine > LARGE:
+    elif cosine > MAX_QUATERNION_COSINE:
         ratio = atan2(sine, cosine) / sine
     else:
         pose_error(target, T, relative, e)
@@ -193,7 +194,7 @@ def arm_jacobian(
 # Sines and cosines of many angles, in a form that compiles to vector instructions.
 
 
-FARTHEST = 1e5  # [rad] maximum angle for an accurate reduction
+MAX_REDUCED_ANGLE = 1e5  # [rad] maximum angle for an accurate reduction
 TWO_OVER_PI = 0.6366197723675814
 # pi / 2 in three parts; trailing zeros in the first two make multiples exact
 # (Cody & Waite 1980).
@@ -216,7 +217,7 @@ def sines(angles: Array, s: Array, c: Array) -> None:
     farthest = 0.0
     for k in range(angles.shape[0]):
         farthest = max(farthest, abs(angles[k]))
-    if not farthest <= FARTHEST:
+    if not farthest <= MAX_REDUCED_ANGLE:
         for k in range(angles.shape[0]):
             s[k], c[k] = sin(angles[k]), cos(angles[k])
         return

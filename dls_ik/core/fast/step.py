@@ -267,10 +267,12 @@ def solve_normal(J: Array, h: Array, e: Array, lambda2: float, y: Array) -> bool
 # Redundant arms move to the solution of a pose closest to the seed.
 
 
-STEPS, CORRECTIONS = 30, 6  # maximum number of steps; the last ones only correct the error
-LARGEST = 0.5  # maximum motion of a joint in a step, in the joint metric
-ENOUGH = 0.01  # maximum motion of a joint, in the joint metric, that ends the slide
-FAR = 0.2  # [rad] error above which a step only corrects the error, in terms of a rotation
+# maximum number of steps; the last ones only correct the error
+MAX_FAST_SLIDE_STEPS, NUM_CORRECTION_STEPS = 30, 6
+MAX_SLIDE_MOTION = 0.5  # maximum motion of a joint in a step, in the joint metric
+MIN_SLIDE_MOTION = 0.01  # maximum motion of a joint, in the joint metric, that ends the slide
+# [rad] error above which a step only corrects the error, in terms of a rotation
+MAX_SLIDE_ERROR = 0.2
 
 
 @force_inline
@@ -286,11 +288,11 @@ def slide(
         The number of steps.
     """
     n, steps, error, arrived = q.shape[0], 0, 0.0, False
-    far = FAR * stop.rotation_weight  # [m]
+    far = MAX_SLIDE_ERROR * stop.rotation_weight  # [m]
     if n <= 6:
         return 0
-    for steps in range(STEPS):
-        arrived = arrived or steps >= STEPS - CORRECTIONS
+    for steps in range(MAX_FAST_SLIDE_STEPS):
+        arrived = arrived or steps >= MAX_FAST_SLIDE_STEPS - NUM_CORRECTION_STEPS
         toward = 0.0 if arrived or error > far else 1.0
         arm_jacobian_there(arm, stop.rotation_weight, work)
         toward_seed(starts.joint_weights, seed, q, toward, work.J, work.z, work.e)
@@ -302,7 +304,7 @@ def slide(
         error = norm3(work.e) + norm3(work.e[3:])
         if arrived and is_reached(stop, position, rotation, norm(work.e)):
             break
-        arrived = arrived or (toward == 1.0 and largest < ENOUGH)
+        arrived = arrived or (toward == 1.0 and largest < MIN_SLIDE_MOTION)
     return steps + 1
 
 
@@ -311,12 +313,12 @@ def toward_seed(
     weights: Array, seed: Array, q: Array, share: float, J: Array, z: Array, e: Array
 ) -> None:
     """Write z (n,), subtract J z from e, and scale the columns of J (n, 6) to the joint metric."""
-    largest = LARGEST
+    largest = MAX_SLIDE_MOTION
     for j in range(q.shape[0]):
         z[j] = share * (seed[j] - q[j])
         largest = max(largest, abs(z[j]) * weights[j] ** 0.5)
     for j in range(q.shape[0]):
-        z[j] *= LARGEST / largest
+        z[j] *= MAX_SLIDE_MOTION / largest
         scale = weights[j] ** -0.5
         for i in range(6):
             e[i] -= J[j, i] * z[j]
@@ -325,13 +327,13 @@ def toward_seed(
 
 @force_inline
 def shorten(weights: Array, dq: Array) -> float:
-    """Limit dq (n,) to LARGEST in the joint metric; return the largest component before."""
+    """Limit dq (n,) to MAX_SLIDE_MOTION in the joint metric; return the largest before."""
     largest = 0.0
     for j in range(dq.shape[0]):
         largest = max(largest, abs(dq[j]) * weights[j] ** 0.5)
-    if largest > LARGEST:
+    if largest > MAX_SLIDE_MOTION:
         for j in range(dq.shape[0]):
-            dq[j] *= LARGEST / largest
+            dq[j] *= MAX_SLIDE_MOTION / largest
     return largest
 
 

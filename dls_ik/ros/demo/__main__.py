@@ -71,12 +71,12 @@ from dls_ik.ros.demo.report import (
 )
 from dls_ik.ros.util import ChildProcess, stay_alone
 
-START_TIMEOUT = 240.0  # [s] the first start compiles for about 35 s, longer on a busy machine
+DEMO_START_TIMEOUT = 240.0  # [s] the first start compiles for about 35 s, longer on a busy machine
 START_REMINDER_PERIOD = 10.0  # [s]
 ACCELERATION = 10.0  # [rad/s^2] high, as nobody stands next to the simulated arm
-POLL_PERIOD = 0.2  # [s]
+PROCESS_POLL_PERIOD = 0.2  # [s]
 NUM_TAIL_LINES = 8  # last lines of the log in an error message
-COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+COLOUR_CODES = re.compile(r"\x1b\[[0-9;]*m")
 LOGGED = re.compile(r"\[(?:INFO|WARN|ERROR|FATAL)\] \[[\d.]+\] \[[\w.]+\]: (.*)")
 
 
@@ -227,7 +227,7 @@ class NodeLog:
 
     def __call__(self, line: str) -> None:
         """Write a line of output."""
-        text = COLOURS.sub("", line)
+        text = COLOUR_CODES.sub("", line)
         self._file.write(text + "\n")
         self._file.flush()
         self.tail.append(text)
@@ -260,7 +260,7 @@ def running_node(demo: Demonstration) -> Iterator[tuple[TargetPublisher, int]]:
     with (
         path.open("w") as file,
         ChildProcess(node_command(settings), log := NodeLog(file, echo)) as node,
-        TargetPublisher(patience=POLL_PERIOD) as publisher,
+        TargetPublisher(patience=PROCESS_POLL_PERIOD) as publisher,
     ):
         try:
             importlib.import_module(
@@ -283,7 +283,7 @@ def wait_until_ready(node: ChildProcess, publisher: TargetPublisher, console: Co
     """Wait until the node accepts targets and has its scene.
 
     Raises:
-        DlsIkError: If the node exits, or is not ready within `START_TIMEOUT`.
+        DlsIkError: If the node exits, or is not ready within `DEMO_START_TIMEOUT`.
     """
     begin, reminder = time.monotonic(), START_REMINDER_PERIOD
     while True:
@@ -296,8 +296,8 @@ def wait_until_ready(node: ChildProcess, publisher: TargetPublisher, console: Co
             waited = time.monotonic() - begin
             if not node.is_running:
                 raise DlsIkError("the node did not start") from error
-            if waited > START_TIMEOUT:
-                raise DlsIkError(f"not ready after {START_TIMEOUT:.0f} s: {error}") from error
+            if waited > DEMO_START_TIMEOUT:
+                raise DlsIkError(f"not ready after {DEMO_START_TIMEOUT:.0f} s: {error}") from error
         if waited > reminder:
             reminder += START_REMINDER_PERIOD
             console.print(f"[dim]still starting after {waited:.0f} s ...[/]")

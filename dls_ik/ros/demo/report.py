@@ -20,7 +20,13 @@ from dls_ik.errors import Code
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.rotations import rpy_from_rotation
 from dls_ik.plot import joint_bands, tip_path
-from dls_ik.ros.demo.measure import TOLERANCE, JointUse, PoseCheck, RecordedMotion, Tracking
+from dls_ik.ros.demo.measure import (
+    MAX_SOLUTION_ERROR,
+    JointUse,
+    PoseCheck,
+    RecordedMotion,
+    Tracking,
+)
 from dls_ik.ros.demo.obstacle import ALLOWED, MIN_DISTANCE, Encounter, draw_encounter
 from dls_ik.text import json_text
 
@@ -93,8 +99,8 @@ def has_passed(found: Sequence[Criterion]) -> bool:
 
 def _answer_criteria(answers: Sequence[PoseCheck]) -> Iterator[Criterion]:
     for is_reachable, text in (
-        (True, f"reachable poses solved within {TOLERANCE:g} m and {TOLERANCE:g} rad, inside the "
-         "limits"),
+        (True, f"reachable poses solved within {MAX_SOLUTION_ERROR:g} m and {MAX_SOLUTION_ERROR:g} "
+         "rad, inside the limits"),
         (False, "unreachable poses refused with NO_IK_SOLUTION"),
     ):  # fmt: skip
         right = [answer.is_right for answer in answers if answer.pose.reachable is is_reachable]

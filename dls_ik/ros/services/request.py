@@ -9,19 +9,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from rclpy.serialization import serialize_message
 
-from dls_ik.core.se3 import FARTHEST
-from dls_ik.core.types import Array
+from dls_ik.core.types import MAX_POSE_COORDINATE, Array
 from dls_ik.errors import Code, RequestError, SceneError, ScenePendingError
 from dls_ik.model.tree import Tree
 from dls_ik.ros.arm import Arm, Group, TipAttachment
 from dls_ik.ros.frames import Frames, base_from_root, strip_slash
-from dls_ik.ros.params import ALWAYS, IGNORE
+from dls_ik.ros.params import COLLISIONS_ALWAYS, COLLISIONS_IGNORED
 from dls_ik.scene.planning_scene import PlanningScene
 from dls_ik.solver import IkSolver
+from dls_ik.solver.trajectory import NANOSECONDS_PER_SECOND
 
 MAX_HANDOVER_TIME = 0.005  # [s] allowed beyond a request's timeout, for the handover of threads
 MIN_TIMEOUT = 1e-9  # [s]
-NANOSECONDS_PER_SECOND = 10**9
 MAX_REQUEST_BYTES = 256 * 1024  # size of a request; hundreds of requests may be queued
 MAX_ATTACHED_BYTES = 1024 * 1024  # total size of the attached objects of a request
 POSE_BYTES = 72  # size of a PoseStamped without the name of its frame
@@ -146,7 +145,7 @@ def _scene(
         RequestError: If the answer must be collision-free, and the scene is missing or pending.
     """
     mode = arm.parameters.avoid_collisions
-    if mode == IGNORE or not (message.avoid_collisions or mode == ALWAYS):
+    if mode == COLLISIONS_IGNORED or not (message.avoid_collisions or mode == COLLISIONS_ALWAYS):
         return None, ""
     try:
         scene = find_scene(arm.tree)
@@ -157,7 +156,8 @@ def _scene(
         raise RequestError(
             Code.COLLISION_CHECKING_UNAVAILABLE,
             f"collisions cannot be checked: {error}; to solve without checks, send the request "
-            f"without avoid_collisions, or set the parameter avoid_collisions to {IGNORE}",
+            f"without avoid_collisions, or set the parameter avoid_collisions to "
+            f"{COLLISIONS_IGNORED}",
         ) from error
     now = scene.snapshot
     if now.links:
@@ -246,7 +246,7 @@ def read_state(tree: Tree, robot_state: Any, keeps_attached: bool = False) -> Gi
 
     Raises:
         RequestError: If the numbers of names and positions differ, if a position is not finite or
-            beyond +-`FARTHEST`, or if the attached objects are too large.
+            beyond +-`MAX_POSE_COORDINATE`, or if the attached objects are too large.
     """
     notes, given = [], robot_state.joint_state
     if len(given.name) != len(given.position):
@@ -258,11 +258,11 @@ def read_state(tree: Tree, robot_state: Any, keeps_attached: bool = False) -> Gi
     pairs = zip(given.name, given.position, strict=True)
     positions = {name: value for name, value in pairs if name in tree.mimic_of}
     for name, value in positions.items():
-        if not abs(value) <= FARTHEST:
+        if not abs(value) <= MAX_POSE_COORDINATE:
             raise RequestError(
                 Code.INVALID_ROBOT_STATE,
                 f"robot_state gives joint {name!r} the position {value}; valid are finite numbers "
-                f"from {-FARTHEST:g} to {FARTHEST:g}",
+                f"from {-MAX_POSE_COORDINATE:g} to {MAX_POSE_COORDINATE:g}",
             )
     if robot_state.multi_dof_joint_state.joint_names:
         notes.append("joints with several degrees of freedom are ignored")

@@ -23,7 +23,7 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.ros.declare import parameter
 from dls_ik.ros.params import RobotParameters
 
-MAX_STEP = 1e-3  # [s] maximum integration step
+MAX_INTEGRATION_STEP = 1e-3  # [s] maximum integration step
 
 
 class Path(NamedTuple):
@@ -189,7 +189,9 @@ class SimulatedArm:
     def _follow(self, begin: float, end: float) -> None:
         """Move the joints along the commands from time `begin` to time `end` [s]."""
         for first, last in pairwise([begin, *self._commands.breaks(begin, end), end]):
-            times = np.linspace(first, last, 2 + int((last - first) / MAX_STEP)).tolist()
+            times = np.linspace(
+                first, last, 2 + int((last - first) / MAX_INTEGRATION_STEP)
+            ).tolist()
             for t0, t1 in pairwise(times):
                 path = self._commands.path(t0)
                 self._step(path.at(t0)[0], path.at(t1)[0], t1 - t0)
@@ -211,7 +213,7 @@ class SimulatedArm:
 
 # Parameters and joints of the node
 
-MAX_TIME = 60.0  # [s] upper bound of the parameters that are times
+MAX_TIME_PARAMETER = 60.0  # [s] upper bound of the parameters that are times
 
 
 @dataclass(frozen=True)
@@ -231,9 +233,11 @@ class SimArmParameters(RobotParameters):
         "bent if that is near a singularity",
         "rad or m",
     )
-    delay: float = parameter(0.0, "time from a command to the drives", "s", (0.0, MAX_TIME))
+    delay: float = parameter(
+        0.0, "time from a command to the drives", "s", (0.0, MAX_TIME_PARAMETER)
+    )
     time_constant: float = parameter(
-        0.0, "first-order lag behind the commands; 0: none", "s", (0.0, MAX_TIME)
+        0.0, "first-order lag behind the commands; 0: none", "s", (0.0, MAX_TIME_PARAMETER)
     )
     limit_velocity: bool = parameter(True, "keep the velocity limits of the robot description")
     noise: float = parameter(
@@ -242,7 +246,7 @@ class SimArmParameters(RobotParameters):
     dropout_rate: float = parameter(
         0.0, "mean rate of random gaps in the joint states", "1/s", (0.0, 1000.0)
     )
-    dropout_duration: float = parameter(0.1, "length of each gap", "s", (0.0, MAX_TIME))
+    dropout_duration: float = parameter(0.1, "length of each gap", "s", (0.0, MAX_TIME_PARAMETER))
     random_seed: int = parameter(0, "seed of noise and gaps", span=(0, 2**31 - 1), read_only=True)
 
     # Parameters of an arm with masses

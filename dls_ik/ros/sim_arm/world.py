@@ -36,7 +36,7 @@ from dls_ik.scene.shapes import Body, link_bodies
 from dls_ik.scene.snapshot import SceneSnapshot
 from dls_ik.text import escape, listing, span
 
-SCENE = "planning_scene"  # scene topic of the ik node
+SCENE_TOPIC = "planning_scene"  # scene topic of the ik node
 MIN_SATURATED_SHARE = 0.999  # fraction of its effort limit at which a drive counts as saturated
 # Ignored operations, which affect planning, but not the contacts of an arm with masses.
 PLANNING = (ReplaceAllowed, ResetAllowed, SetPadding, SetScale)
@@ -108,7 +108,9 @@ class PhysicalWorld:
         )
         self._submit(partial(self._use, Stage(simulation, scene, scene)), is_bounded=False)
         if self._whole is None:
-            self._whole = WholeScene(self._node, SCENE, self._log, self._add_whole, has_own=False)
+            self._whole = WholeScene(
+                self._node, SCENE_TOPIC, self._log, self._add_whole, has_own=False
+            )
         else:
             self._whole.request_again()
         return simulation
