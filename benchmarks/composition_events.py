@@ -20,12 +20,12 @@ from dls_ik.core.types import Array
 from dls_ik.model.rotations import rotation_from_rpy, transform
 from dls_ik.ros.frames import pose_from_matrix
 from dls_ik.ros.params import (
-    AUTO,
     JOINT_STATE,
     JOINT_TRAJECTORY,
-    NONE,
+    MODE_AUTO,
+    MODE_NONE,
+    MODE_REQUIRED,
     POSITION_ARRAY,
-    REQUIRED,
 )
 from dls_ik.scene.shapes import Box, Cylinder, Shape, Sphere
 from dls_ik.servo import Controller
@@ -82,7 +82,7 @@ def draw_settings(rng: np.random.Generator, name: str) -> Settings:
     is_jerky = bool(rng.random() < 0.35)
     if not is_jerky and rng.random() < 0.05:
         acceleration = math.inf
-    feedback = str(rng.choice([NONE, AUTO, REQUIRED], p=[0.4, 0.4, 0.2]))
+    feedback = str(rng.choice([MODE_NONE, MODE_AUTO, MODE_REQUIRED], p=[0.4, 0.4, 0.2]))
     return Settings(
         name,
         rate=float(rng.choice([50.0, 100.0, 250.0, 500.0], p=[0.2, 0.5, 0.15, 0.15])),

@@ -28,7 +28,7 @@ from dls_ik.ros.frames import Frames
 from dls_ik.ros.params import JOINT_STATE, JOINT_TRAJECTORY, Parameters
 from dls_ik.ros.servo.cycle import MAX_COAST_PERIODS, MAX_IN_STEP_PERIODS, ServoCycle
 from dls_ik.ros.servo.freshness import READING_TIMEOUT, accepted_readings
-from dls_ik.ros.servo.outputs import OUTPUTS, JointTrajectoryOutput, OutputSpec
+from dls_ik.ros.servo.outputs import OUTPUT_CLASSES, JointTrajectoryOutput, OutputSpec
 from dls_ik.ros.servo.state_monitor import CurrentStateMonitor, JointReading, Measurement
 from dls_ik.ros.servo.target_buffer import Arrival
 from dls_ik.ros.util import Throttle
@@ -478,7 +478,7 @@ class Stream:
     def _new_outputs(self) -> list[Any]:
         names = self.model.robot.joint_names
         spec = OutputSpec(names, self.period)
-        return [OUTPUTS[each](spec) for each in self.settings.output_types]
+        return [OUTPUT_CLASSES[each](spec) for each in self.settings.output_types]
 
     def _publish(self, report: Any, gap: float) -> None:
         """Record the command and all other data for the judges."""

@@ -43,7 +43,7 @@ from benchmarks.concurrency_checks import (
 )
 from benchmarks.processes import STARTING, Process, proc_figures, ros_node
 from dls_ik import DlsIkError, RobotModel
-from dls_ik.ros.client.ik_client import DEPTH
+from dls_ik.ros.client.ik_client import IK_ANSWER_QUEUE_DEPTH
 from dls_ik.ros.frames import pose_from_matrix
 from dls_ik.ros.robot_source import DESCRIPTION_QOS
 
@@ -141,7 +141,7 @@ class World:
         self._stack.enter_context(self.process)
         self.node, self._executor = self._stack.enter_context(client_node(namespace=NAME))
         self._inbox = Inbox(self.node, JointState, "joint_states")
-        ways = QoSProfile(depth=DEPTH)
+        ways = QoSProfile(depth=IK_ANSWER_QUEUE_DEPTH)
         self._clients = {
             n: self.node.create_client(k, n, qos_profile=ways) for n, k in SERVICES.items()
         }

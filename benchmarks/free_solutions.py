@@ -21,7 +21,7 @@ from benchmarks.common import Table, columns
 from benchmarks.peers.arm import arm_of
 from benchmarks.peers.process import Peer, PeerError
 from dls_ik import IkSolver, PlanningScene, RobotModel
-from dls_ik.core.collision import FREE
+from dls_ik.core.collision import CHECK_FREE
 from dls_ik.core.types import Array
 from dls_ik.errors import RobotModelError
 
@@ -179,7 +179,7 @@ def batched(scene: PlanningScene, given: Sequence[Enter], seed: int) -> Table:
     for enter in some:
         enter()
         q = robot.random(8 * BATCH // len(some), rng=rng)
-        Ts = robot.fk(q[scene.snapshot.states(q)[:, 0] == FREE][: BATCH // len(some)])
+        Ts = robot.fk(q[scene.snapshot.states(q)[:, 0] == CHECK_FREE][: BATCH // len(some)])
         for name, solver in solvers.items():
             solver.solve_batch(Ts[:10], threads=1)
             begin = time.process_time()

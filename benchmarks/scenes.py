@@ -24,7 +24,7 @@ from benchmarks import free_solutions
 from benchmarks.common import Table, columns, finish, guarded, parser, positive, robot_of
 from benchmarks.pinocchio_check import PinocchioCheck
 from dls_ik import PlanningScene, RobotModel
-from dls_ik.core.collision import OPEN
+from dls_ik.core.collision import CHECK_OPEN
 from dls_ik.core.types import Array
 from dls_ik.errors import SceneError
 from dls_ik.scene.formats import read_yaml
@@ -113,7 +113,7 @@ def row(
         alone = [snapshot.in_collision_by_library(each) for each in q[:EXACT]]
         laps.append(time.thread_time())
         counts = min(samples, 200), min(samples, 50), min(samples, 10), min(samples, EXACT)
-        times.append([*(np.diff([begin, *laps]) / counts), np.mean(states[:, 0] == OPEN)])
+        times.append([*(np.diff([begin, *laps]) / counts), np.mean(states[:, 0] == CHECK_OPEN)])
         free += not colliding[0]
         differ += sum(a != b for a, b in zip(alone, colliding, strict=False))
     batch, single, distance, alone, share = np.mean(times, axis=0)

@@ -23,7 +23,7 @@ from benchmarks.client import Steps, Task, client_node
 from benchmarks.concurrency_checks import explains_ik
 from dls_ik import RobotModel
 from dls_ik.errors import Code
-from dls_ik.ros.client.ik_client import DEPTH, ik_request
+from dls_ik.ros.client.ik_client import IK_ANSWER_QUEUE_DEPTH, ik_request
 from dls_ik.solver.options import SolverOptions
 
 MEAN_PAUSE = 0.3  # [s] mean time between an answer and the next call
@@ -74,7 +74,7 @@ def main() -> None:
         signal.signal(number, lambda got, _: over.append(got))
     asker = Asker(int(sys.argv[2]))
     with client_node("soak_clients") as (node, executor):
-        kept = QoSProfile(depth=DEPTH)
+        kept = QoSProfile(depth=IK_ANSWER_QUEUE_DEPTH)
         clients = [
             node.create_client(GetPositionIK, sys.argv[3], qos_profile=kept)
             for _ in range(int(sys.argv[1]))

@@ -138,7 +138,7 @@ def wrap_websocket_requests(
 
 # numba --------------------------------------------------------------------------------------------
 
-COUNTED = {"_nrt": True}  # options of njit: the function counts references to arrays
+COUNTED_OPTIONS = {"_nrt": True}  # options of njit: the function counts references to arrays
 UNCOUNTED = {"_nrt": False}  # options of njit: the function does not count references to arrays
 
 

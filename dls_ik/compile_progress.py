@@ -21,15 +21,16 @@ from typing import Any, TextIO
 from dls_ik.compat import on_numba_compilation
 from dls_ik.core.jit import cache_folder
 
-CORE = "dls_ik.core."
+CORE_PREFIX = "dls_ik.core."
 PERIOD = 10.0  # time between printed lines [s]
 ROUNDED = 5.0  # step to which the time left is rounded [s]
-EXPECTED, STARTED, DONE = "expected", "started", "done"  # first words of the lines about a kernel
+# First words of the lines about a kernel.
+KERNEL_EXPECTED, KERNEL_STARTED, KERNEL_DONE = "expected", "started", "done"
 # The estimated speed is an average of the typical speed 1 over this time [s] and of the measured
 # speed over the elapsed time.
 PRIOR = 10.0
 UNFINISHED = 0.9  # maximum fraction of its typical time that an unfinished kernel counts as done
-SHORT = 0.5  # typical time of a kernel without an entry in TYPICAL_TIMES [s]
+DEFAULT_KERNEL_TIME = 0.5  # typical time of a kernel without an entry in TYPICAL_TIMES [s]
 
 # Typical compile times [s of one processor]. The outer key is the function of dls_ik.warm_up that
 # uses the kernel first; the inner key is the name of the kernel. Kernels are in the order of use.
@@ -86,7 +87,7 @@ TYPICAL_TIMES: dict[str, dict[str, float]] = {
 def typical_time(kernel: str) -> float:
     """Return the typical compile time [s of one processor] of the kernel with a given name."""
     found = (times[kernel] for times in TYPICAL_TIMES.values() if kernel in times)
-    return next(found, SHORT)
+    return next(found, DEFAULT_KERNEL_TIME)
 
 
 # Used by a compiling process
@@ -107,23 +108,23 @@ class KernelEvents:
         self._stream = stream
         self._left = {kernel for use in uses for kernel in TYPICAL_TIMES.get(use, {})}
         for kernel in self._left:
-            self._write(EXPECTED, kernel)
+            self._write(KERNEL_EXPECTED, kernel)
         on_numba_compilation(self._start)
 
     def tell_done(self) -> None:
         """Write ``done`` for each kernel that was compiled or loaded since the last call."""
         for kernel in [each for each in self._left if is_compiled(each)]:
             self._left.remove(kernel)
-            self._write(DONE, kernel)
+            self._write(KERNEL_DONE, kernel)
 
     def _start(self, dispatcher: Any) -> None:
         module = dispatcher.py_func.__module__ or ""  # None for functions of Numba
-        if not module.startswith(CORE) or cache_folder(dispatcher) is None:
+        if not module.startswith(CORE_PREFIX) or cache_folder(dispatcher) is None:
             return  # the function is not a kernel but is included in kernels
         self.tell_done()
-        kernel = f"{module.removeprefix(CORE)}.{dispatcher.py_func.__name__}"
+        kernel = f"{module.removeprefix(CORE_PREFIX)}.{dispatcher.py_func.__name__}"
         self._left.add(kernel)
-        self._write(STARTED, kernel)
+        self._write(KERNEL_STARTED, kernel)
 
     def _write(self, event: str, kernel: str) -> None:
         with suppress(OSError):  # raised if the parent process has ended
@@ -133,7 +134,7 @@ class KernelEvents:
 def is_compiled(kernel: str) -> bool:
     """Return whether this process has machine code of the kernel with a given name."""
     module, _, function = kernel.rpartition(".")
-    dispatcher = getattr(sys.modules.get(CORE + module), function, None)
+    dispatcher = getattr(sys.modules.get(CORE_PREFIX + module), function, None)
     return bool(getattr(dispatcher, "overloads", None))
 
 
@@ -164,11 +165,11 @@ class CompileProgress:
             now: Time at which the line was received [s].
         """
         kind, _, kernel = event.strip().partition(" ")
-        if kind in (EXPECTED, STARTED, DONE):
+        if kind in (KERNEL_EXPECTED, KERNEL_STARTED, KERNEL_DONE):
             self._expected.add(kernel)
-        if kind == STARTED:
+        if kind == KERNEL_STARTED:
             self._started[kernel] = now
-        elif kind == DONE:
+        elif kind == KERNEL_DONE:
             self._done.add(kernel)
             work = self._finished(now) / self._processes
             self._speed = (PRIOR + work) / (PRIOR + now - self._start)

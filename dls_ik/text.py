@@ -13,7 +13,7 @@ from typing import Any
 MAX_COMPARED = 80  # maximum number of characters compared with known names
 MIN_LIKENESS = 0.6  # minimum similarity (0 to 1) of a suggested name to the unknown name
 PREFIXES = (("", 1.0), ("m", 1e-3), ("u", 1e-6), ("n", 1e-9))
-PLAIN = 1e5  # smallest number written with an exponent
+MIN_EXPONENT_VALUE = 1e5  # smallest number written with an exponent
 UNITS_OF_TIME = ((31_557_600.0, "years"), (86_400.0, "days"), (3600.0, "hours"))  # [s]
 EQUAL_LIKENESS = 0.05  # maximum difference in similarity of names that are suggested together
 
@@ -95,7 +95,7 @@ def suggest_names(words: Iterable[object], known: Iterable[str]) -> str:
 def short(value: float, digits: int = 2) -> str:
     """Format a number with `digits` significant digits, without an exponent if possible."""
     rounded = float(f"{value:.{digits - 1}e}") if math.isfinite(value) else value
-    if rounded == 0.0 or not 1e-3 <= abs(rounded) < PLAIN:
+    if rounded == 0.0 or not 1e-3 <= abs(rounded) < MIN_EXPONENT_VALUE:
         return f"{value:.{digits}g}"
     decimals = max(0, digits - 1 - math.floor(math.log10(abs(rounded))))
     text = f"{rounded:.{decimals}f}"

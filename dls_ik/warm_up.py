@@ -43,7 +43,7 @@ from dls_ik.servo.controller import Controller
 from dls_ik.servo.limiter import stop_within
 from dls_ik.solver import IkSolver, announce_compilation_to
 
-BACKWARDS, SCENE, KERNEL = "--backwards", "--scene", "--kernel"
+BACKWARDS_FLAG, SCENE_FLAG, KERNEL_FLAG = "--backwards", "--scene", "--kernel"
 
 
 @cache
@@ -190,12 +190,12 @@ def compile_kernels(ahead: str = "", of_scene: bool = False) -> None:
                 )
             environment |= {**portable, "NUMBA_CACHE_DIR": nothing_kept}
         command = [sys.executable, "-c", f"from {__spec__.name} import _run; _run()"]
-        given = [ahead, *([SCENE] if of_scene else [])]
+        given = [ahead, *([SCENE_FLAG] if of_scene else [])]
         both = [
             subprocess.Popen(  # noqa: S603  fixed command
                 [*command, *given, *order], env=environment, stdout=subprocess.PIPE, text=True
             )
-            for order in ([], [BACKWARDS])
+            for order in ([], [BACKWARDS_FLAG])
         ]
         codes = wait_and_report(both, open_terminal() if ahead else sys.stdout)
         if any(codes):
@@ -208,9 +208,9 @@ def _run() -> None:
     ahead, *options = sys.argv[1:]
     if ahead:
         keep_ahead_in(ahead)
-    uses = SCENE_USES if SCENE in options else USES
+    uses = SCENE_USES if SCENE_FLAG in options else USES
     events = KernelEvents((use.__name__ for use in uses), sys.stdout)
-    use_kernels(reversed(uses) if BACKWARDS in options else uses)
+    use_kernels(reversed(uses) if BACKWARDS_FLAG in options else uses)
     events.tell_done()
     if "save" in cache_failures:
         sys.exit(f"warm_up: {cache_failures['save']}")
@@ -240,9 +240,11 @@ def _compile_one(name: BinaryIO) -> None:
 if __name__ == "__main__":
     try:
         given = sys.argv[1:]
-        if given == [KERNEL]:
+        if given == [KERNEL_FLAG]:
             _compile_one(sys.stdin.buffer)
         else:
-            compile_kernels("".join(each for each in given if each != SCENE), SCENE in given)
+            compile_kernels(
+                "".join(each for each in given if each != SCENE_FLAG), SCENE_FLAG in given
+            )
     except (RuntimeError, subprocess.CalledProcessError) as error:
         sys.exit(f"warm_up: {error}")

@@ -7,7 +7,7 @@ import numpy as np
 from dls_ik import method_names
 from dls_ik.core import inverses, linalg, se3
 from dls_ik.core.fast.step import fast_step
-from dls_ik.core.fast.table import LEAF
+from dls_ik.core.fast.table import LEAF_ROWS
 from dls_ik.core.jit import kernel
 from dls_ik.core.kinematics import forward
 from dls_ik.core.step import general_step
@@ -75,7 +75,7 @@ def step(name, robot, q, J, e, following=False, general=False, **options):
     q = robot.validated(q)
     if packed is not None and not (general or following):
         arm = build_arm(robot.chain)
-        work = fast_workspace(arm, LEAF)
+        work = fast_workspace(arm, LEAF_ROWS)
         work.J[:], work.e[:] = J.T, e
         one_quick_step(arm, method, float(np.linalg.norm(e)), q, work)
         return work.dq

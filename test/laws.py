@@ -7,7 +7,7 @@ from dls_ik.core import damping
 ALSO = {"jd": ("dls", "odls")}  # methods with additional options
 LAWS = {
     "": damping.JP,
-    **{word: i for name, i in damping.IDS.items() for word in (name, *ALSO.get(name, ()))},
+    **{word: i for name, i in damping.DAMPING_IDS.items() for word in (name, *ALSO.get(name, ()))},
 }
 
 

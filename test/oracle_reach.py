@@ -6,7 +6,7 @@ import numpy as np
 from oracle import rigid
 from oracle import rotation as rotation_about
 
-from dls_ik.core.reach_bounds import DISTANCE, HEIGHT, LEAN, ROUGHNESS
+from dls_ik.core.reach_bounds import DISTANCE, HEIGHT, LEAN, UNIT_VECTOR_ERROR
 
 
 def numbers(reach, T):
@@ -27,7 +27,7 @@ def number(kind, base, tip, T):
 
 def slacks(reach, T, position, rotation):
     """By how much (k,) tolerances can change them."""
-    turn, slack = rotation + ROUGHNESS, []
+    turn, slack = rotation + UNIT_VECTOR_ERROR, []
     for kind, (_, b), (_, r) in zip(reach.kind, reach.base, reach.tip, strict=True):
         moved = position + turn * np.linalg.norm(r)
         arm = np.linalg.norm(T[:3, :3] @ r + T[:3, 3] - b)

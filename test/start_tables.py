@@ -7,7 +7,7 @@ from arms import random_arm
 from oracle import rigid, rotation
 
 from dls_ik.core.fast.kinematics import aim
-from dls_ik.core.fast.table import LEAF, look_up, next_start
+from dls_ik.core.fast.table import LEAF_ROWS, look_up, next_start
 from dls_ik.core.jit import kernel
 from dls_ik.core.workspace import fast_workspace
 from dls_ik.model.chain import build_arm
@@ -35,13 +35,13 @@ class Drawn:
         self.table = start_table(robot, WEIGHT)
 
     def starts(self, T):
-        """The first row of the leaf, distances (LEAF,) of its rows, and the starts (s, n)."""
-        work, q, found = fast_workspace(self.arm, LEAF), np.empty(self.robot.n), []
+        """The first row of the leaf, distances (LEAF_ROWS,) of its rows, and the starts (s, n)."""
+        work, q, found = fast_workspace(self.arm, LEAF_ROWS), np.empty(self.robot.n), []
         first = find(self.arm, self.table, WEIGHT, T, work)
         distances = work.distance.copy()
         while following(self.arm, self.table, first, q, work):
             found.append(q.copy())
-            assert len(found) <= LEAF
+            assert len(found) <= LEAF_ROWS
         assert np.isinf(work.distance).all()
         assert not following(self.arm, self.table, first, q, work)  # and stays so
         return first, distances, np.array(found).reshape(-1, self.robot.n)

@@ -190,7 +190,7 @@ def test_numba_tells_when_it_compiles(compiled):
 def test_references_are_counted_or_not(compiled):
     import numba
 
-    for options in (compat.COUNTED, compat.UNCOUNTED):
+    for options in (compat.COUNTED_OPTIONS, compat.UNCOUNTED):
         assert numba.njit(**options)(one_more)(1) == 2
 
 

@@ -14,7 +14,7 @@ pytest.importorskip("numba")
 
 from dls_ik import warm_up
 from dls_ik.compile_progress import (
-    CORE,
+    CORE_PREFIX,
     TYPICAL_TIMES,
     CompileProgress,
     typical_time,
@@ -45,7 +45,7 @@ def test_kernels_and_uses_of_the_table_exist():
     assert set(TYPICAL_TIMES) == {use.__name__ for use in warm_up.USES}
     for kernel in KERNELS:
         module, _, function = kernel.rpartition(".")
-        assert callable(getattr(import_module(CORE + module), function, None)), kernel
+        assert callable(getattr(import_module(CORE_PREFIX + module), function, None)), kernel
     assert len(set(KERNELS)) == len(KERNELS)
 
 

@@ -13,17 +13,17 @@ import pytest
 
 import dls_ik
 from dls_ik.core import damping, damping_policies, error_clamping, limits, objectives, step_bounds
-from dls_ik.reproduce.colome_torras_table_v import METHODS
+from dls_ik.reproduce.colome_torras_table_v import TABLE_V_METHODS
 from dls_ik.solver.options import SolverOptions
 
 ROOT = Path(__file__).resolve().parents[1]
 METHODS_PAGE, REFERENCES = ROOT / "docs" / "methods.md", ROOT / "docs" / "references.md"
 NAMED = {
     "Methods by name": dls_ik.method_names(),
-    "Damping-factor policies": damping_policies.IDS,
-    "Null-space objectives": objectives.IDS,
-    "Error bounds": error_clamping.IDS,
-    "Step bounds": step_bounds.IDS,
+    "Damping-factor policies": damping_policies.POLICY_IDS,
+    "Null-space objectives": objectives.OBJECTIVE_IDS,
+    "Error bounds": error_clamping.CLAMPING_IDS,
+    "Step bounds": step_bounds.STEP_BOUND_IDS,
 }
 OPTIONS = {option.name: option for option in fields(SolverOptions)}
 KEY = re.compile(
@@ -86,7 +86,12 @@ def test_long_names_and_sources_of_methods_are_those_of_their_table() -> None:
 def test_parts_of_names_are_listed() -> None:
     text = section("How names combine").partition("`jp` is the default law")[0]
     words = {word for cell in re.findall(r"`([^`]+)`", text) for word in cell.split("+")}
-    parts = {*damping.IDS, *limits.IDS, *error_clamping.IDS, *step_bounds.IDS} - {
+    parts = {
+        *damping.DAMPING_IDS,
+        *limits.LIMIT_IDS,
+        *error_clamping.CLAMPING_IDS,
+        *step_bounds.STEP_BOUND_IDS,
+    } - {
         "none",
         "active",
         "svf+ed",
@@ -98,7 +103,7 @@ def test_parts_of_names_are_listed() -> None:
 def test_rows_of_table_v_are_those_of_their_methods() -> None:
     text = (ROOT / "docs" / "lab" / "table_v.md").read_text().partition("## As meant\n")[2]
     rows = re.findall(r"^\| `([\w+]+)`", text.partition("\n## ")[0], re.MULTILINE)
-    assert sorted(rows) == sorted(METHODS)
+    assert sorted(rows) == sorted(TABLE_V_METHODS)
 
 
 @pytest.mark.parametrize("call", re.findall(r"`(Task\(.*?\)|Task\.\w+\(.*?\))`", section("Tasks")))

@@ -15,13 +15,13 @@ import numpy as np
 from dls_ik.cli import output
 from dls_ik.core.types import Array
 from dls_ik.model.rotations import quaternion_from_rotation
+from dls_ik.solver.trajectory import NANOSECONDS_PER_SECOND
 
 STORAGES = ("sqlite3", "mcap")
-STATES, PLAN, DESCRIPTION = "/joint_states", "/joint_trajectory", "/robot_description"
-STATE, POSE = "sensor_msgs/msg/JointState", "geometry_msgs/msg/PoseStamped"
-TRAJECTORY, TEXT = "trajectory_msgs/msg/JointTrajectory", "std_msgs/msg/String"
+STATES_TOPIC, PLAN_TOPIC, URDF_TOPIC = "/joint_states", "/joint_trajectory", "/robot_description"
+STATE_TYPE, POSE_TYPE = "sensor_msgs/msg/JointState", "geometry_msgs/msg/PoseStamped"
+TRAJECTORY_TYPE, TEXT_TYPE = "trajectory_msgs/msg/JointTrajectory", "std_msgs/msg/String"
 BAG_VERSION: Final = 8  # version of the rosbag2 format, which ROS 2 Humble can read too
-NANOSECONDS = 1_000_000_000  # nanoseconds per second
 NO_STAMP = (0, 0)
 
 Stamp = tuple[int, int]  # seconds and nanoseconds
@@ -122,9 +122,11 @@ def description_topic(urdf: Path | str | None, start: float) -> BagTopic:
         start: Start time of the bag [s], which is the time of the message.
     """
     if urdf is None:
-        return BagTopic(DESCRIPTION, TEXT, ())
+        return BagTopic(URDF_TOPIC, TEXT_TYPE, ())
     text = urdf.read_text(encoding="utf-8") if isinstance(urdf, Path) else urdf
-    return BagTopic(DESCRIPTION, TEXT, [(start, _store().types[TEXT](text))], is_latched=True)
+    return BagTopic(
+        URDF_TOPIC, TEXT_TYPE, [(start, _store().types[TEXT_TYPE](text))], is_latched=True
+    )
 
 
 def states_topic(
@@ -141,10 +143,10 @@ def states_topic(
     types, empty, names = _store().types, np.empty(0), list(names)
     stamps = [_stamp(t) for t in times] if stamps is None else stamps
     messages = [
-        (t, types[STATE](_header(types, stamp), names, values, empty, empty))
+        (t, types[STATE_TYPE](_header(types, stamp), names, values, empty, empty))
         for t, stamp, values in zip(times, stamps, np.ascontiguousarray(q), strict=True)
     ]
-    return BagTopic(STATES, STATE, messages)
+    return BagTopic(STATES_TOPIC, STATE_TYPE, messages)
 
 
 def plan_topic(names: Sequence[str], times: Sequence[float], q: Array) -> BagTopic:
@@ -163,8 +165,8 @@ def plan_topic(names: Sequence[str], times: Sequence[float], q: Array) -> BagTop
         point(values, empty, empty, empty, _duration(types, t - times[0]))
         for t, values in zip(times, np.ascontiguousarray(q), strict=True)
     ]
-    plan = types[TRAJECTORY](_header(types, NO_STAMP), list(names), points)
-    return BagTopic(PLAN, TRAJECTORY, [(times[0], plan)])
+    plan = types[TRAJECTORY_TYPE](_header(types, NO_STAMP), list(names), points)
+    return BagTopic(PLAN_TOPIC, TRAJECTORY_TYPE, [(times[0], plan)])
 
 
 def poses_topic(name: str, poses: Sequence[tuple[float, Stamp, str, Array]]) -> BagTopic:
@@ -182,8 +184,8 @@ def poses_topic(name: str, poses: Sequence[tuple[float, Stamp, str, Array]]) -> 
         place = pose(
             point(*T[:3, 3].tolist()), turn(*map(float, quaternion_from_rotation(T[:3, :3])))
         )
-        messages.append((t, types[POSE](_header(types, stamp, frame), place)))
-    return BagTopic(name, POSE, messages)
+        messages.append((t, types[POSE_TYPE](_header(types, stamp, frame), place)))
+    return BagTopic(name, POSE_TYPE, messages)
 
 
 def _header(types: Any, stamp: Stamp, frame: str = "") -> Any:
@@ -198,9 +200,9 @@ def _duration(types: Any, t: float) -> Any:
 
 def _stamp(t: float) -> Stamp:
     """Convert a time t [s] to integer seconds and nanoseconds."""
-    return divmod(_nanoseconds(t), NANOSECONDS)
+    return divmod(_nanoseconds(t), NANOSECONDS_PER_SECOND)
 
 
 def _nanoseconds(t: float) -> int:
     """Convert a time t [s] to integer nanoseconds."""
-    return round(float(t) * NANOSECONDS)
+    return round(float(t) * NANOSECONDS_PER_SECOND)

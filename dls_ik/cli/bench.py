@@ -21,8 +21,8 @@ import numpy as np
 
 from dls_ik.cli import output
 from dls_ik.cli.options import (
-    ROBOT,
-    TIMEOUT,
+    ROBOT_HELP,
+    TIMEOUT_RANGE,
     ChosenRobot,
     plugin_option,
     robot_argument,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from dls_ik.model.robot import RobotModel
     from dls_ik.solver import IkSolver
 
-KDL = "kdl_lma"
+KDL_BASELINE = "kdl_lma"
 HEADINGS = ("method", "solved", "inside", "restarts", "steps", "median", "95 %", "batch", "faster")
 NUM_WARM_UP_SOLVES = 3  # solves before the measurement
 # Batches are repeated until their total time reaches MIN_BATCH_TIME [s].
@@ -46,7 +46,8 @@ LIMIT_TOLERANCE = 1e-9  # [rad or m] excess over a joint limit that counts as ro
 
 
 @click.command(
-    epilog=f"{ROBOT} Exit codes: 0 done, 2 bad input, 130 after Ctrl-C, with what was finished."
+    epilog=f"{ROBOT_HELP} Exit codes: 0 done, 2 bad input, 130 after Ctrl-C, with what was "
+    "finished."
 )
 @robot_argument(default="wam")
 @click.option(
@@ -62,7 +63,7 @@ LIMIT_TOLERANCE = 1e-9  # [rad or m] excess over a joint limit that counts as ro
 @click.option(
     "--seed", type=click.IntRange(0, 2**63 - 1), default=0, metavar="N", help="Seed of the poses."
 )
-@click.option("--timeout", type=TIMEOUT, metavar="S", help="Timeout for a pose [s].")
+@click.option("--timeout", type=TIMEOUT_RANGE, metavar="S", help="Timeout for a pose [s].")
 @plugin_option
 @settings_option
 @click.option(
@@ -146,7 +147,7 @@ def _solvers(
         compared = IkSolver(robot, reference, **options)
     else:
         with suppress(DlsIkError):  # PyKDL is not installed, or does not support the robot
-            compared = IkSolver(robot, KDL, **options)
+            compared = IkSolver(robot, KDL_BASELINE, **options)
     return list({each.method: each for each in [*solvers, compared]}.values()), compared.method
 
 
@@ -161,8 +162,14 @@ def _draw(found: MethodComparison, path: str) -> None:
 
 
 # `inside`: whether the result is within the limits; `duration`: time of the solve [s].
-KINDS = {"success": bool, "inside": bool, "iterations": int, "restarts": int, "duration": float}
-RESULT = np.dtype(list(KINDS.items()))
+RESULT_TYPES = {
+    "success": bool,
+    "inside": bool,
+    "iterations": int,
+    "restarts": int,
+    "duration": float,
+}
+RESULT = np.dtype(list(RESULT_TYPES.items()))
 
 
 @dataclass

@@ -8,7 +8,13 @@ import click
 import numpy as np
 
 from dls_ik.cli import output
-from dls_ik.cli.options import PAIRS, SECONDS, TIMEOUT, joint_values, text_option
+from dls_ik.cli.options import (
+    PAIRS_METAVAR,
+    SECONDS_RANGE,
+    TIMEOUT_RANGE,
+    joint_values,
+    text_option,
+)
 from dls_ik.cli.pose import ChosenPose, pose_options, warn_far_poses
 from dls_ik.text import escape
 
@@ -23,7 +29,7 @@ if TYPE_CHECKING:
 @pose_options
 @click.option(
     "--fk",
-    metavar=PAIRS,
+    metavar=PAIRS_METAVAR,
     multiple=True,
     callback=joint_values,
     help="Request the poses of links at these joint positions.",
@@ -32,20 +38,24 @@ if TYPE_CHECKING:
 @text_option("--link", help="Link of the pose. Default: the tip.")
 @click.option(
     "--seed",
-    metavar=PAIRS,
+    metavar=PAIRS_METAVAR,
     multiple=True,
     callback=joint_values,
     help="Start configuration; may be repeated.",
 )
 @text_option("--group", help="Group of joints. Default: the server's.")
-@click.option("--timeout", type=TIMEOUT, default=0.0, show_default=False, help="Solve timeout [s].")
+@click.option(
+    "--timeout", type=TIMEOUT_RANGE, default=0.0, show_default=False, help="Solve timeout [s]."
+)
 @click.option(
     "--avoid-collisions",
     is_flag=True,
     help="Find joint positions that are collision-free in the server's scene.",
 )
 @click.option("--service", default=None, help="Default: compute_ik, or compute_fk with --fk.")
-@click.option("--patience", type=SECONDS, default=5.0, help="Timeout to find the service [s].")
+@click.option(
+    "--patience", type=SECONDS_RANGE, default=5.0, help="Timeout to find the service [s]."
+)
 @output.json_option
 def call(
     pose: ChosenPose,
@@ -73,7 +83,7 @@ def call(
             else:
                 _print_ik(client.solve(pose.T, seed or None, **request), as_json)
     except NOT_THERE as error:
-        output.exit_with(str(error), output.MISSING)
+        output.exit_with(str(error), output.EXIT_MISSING)
 
 
 def _print_ik(answer: "IkAnswer", as_json: bool) -> None:
@@ -112,5 +122,5 @@ def _print_answer(
             click.echo(line)
     if not answer.success:
         reason = answer.message or "no message"
-        output.exit_with(f"code {answer.code}: {reason}", output.NO_SOLUTION)
+        output.exit_with(f"code {answer.code}: {reason}", output.EXIT_NO_SOLUTION)
     click.echo(escape(answer.message) or "found", err=True)

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from dls_ik.cli import output
 from dls_ik.cli.options import (
-    ROBOT,
+    ROBOT_HELP,
     ChosenRobot,
     ChosenScene,
     joint_vector,
@@ -40,17 +40,19 @@ if TYPE_CHECKING:
 MAX_SAMPLES = 100_000
 MAX_COUNTED = 200  # maximum colliding configurations whose colliding pairs are counted
 MAX_SHOWN = 5  # maximum number of frequently colliding pairs that are shown
-SCENE = "Scene"  # shown as the reason of pairs that may touch according to a scene file
+SCENE_REASON = "Scene"  # shown as the reason of pairs that may touch according to a scene file
 MEANING = {
     "Adjacent": "connected by a joint",
     "Default": "in collision with all joints at 0",
     "Always": "in collision almost everywhere",
     "Never": "never found in collision",
-    SCENE: "allowed by the scene",
+    SCENE_REASON: "allowed by the scene",
 }
 
 
-@click.command(epilog=ROBOT, short_help="Show collision pairs, the closest pair, and statistics.")
+@click.command(
+    epilog=ROBOT_HELP, short_help="Show collision pairs, the closest pair, and statistics."
+)
 @robot_options
 @scene_options
 @click.option(
@@ -144,7 +146,9 @@ def pair_facts(scene: PlanningScene) -> dict[str, Any]:
     """
     now = scene.snapshot
     may_touch = [
-        [*pair, scene.pairs.get(pair, SCENE)] for pair, allowed in now.allowed.items() if allowed
+        [*pair, scene.pairs.get(pair, SCENE_REASON)]
+        for pair, allowed in now.allowed.items()
+        if allowed
     ]
     return {
         "links": [*now.links],

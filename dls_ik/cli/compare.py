@@ -12,8 +12,8 @@ import numpy as np
 
 from dls_ik.cli import output
 from dls_ik.cli.options import (
-    ROBOT,
-    TASKS,
+    ROBOT_HELP,
+    TASK_CHOICES,
     ChosenRobot,
     parse_task,
     plugin_option,
@@ -24,7 +24,7 @@ from dls_ik.cli.options import (
 )
 from dls_ik.cli.pose import read_poses, unit_options, warn_far_poses
 from dls_ik.cli.terminal import figure, print_method_table, print_note, stdout_console
-from dls_ik.solver.method import KDL
+from dls_ik.solver.method import KDL_METHODS
 from dls_ik.text import did_you_mean, short
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ EPILOG = (
     f"PATH is {PATHS[0]}: past a singularity of the arm and back, or to the edge of its reach if "
     f"there is no such path; {PATHS[1]}: out of reach and back; or a file of poses as for dls-ik "
     "path. Methods make one step for each target, without the limits of a controller. "
-    f"{ROBOT} Exit codes: 0 done, 2 bad input."
+    f"{ROBOT_HELP} Exit codes: 0 done, 2 bad input."
 )
 
 
@@ -66,7 +66,7 @@ EPILOG = (
 @seed_option
 @click.option(
     "--task",
-    type=click.Choice(TASKS),
+    type=click.Choice(TASK_CHOICES),
     help="Target, as for solve.  [default: the pose; the position if the tip cannot move in all "
     "six directions]",
 )
@@ -93,7 +93,7 @@ def compare(
     names = [name.strip() for name in methods.split(",") if name.strip()]
     if not names:
         raise click.UsageError("--method is empty; give one or more methods, such as jp,svf")
-    stepless = [name for name in names if name.lower() in KDL]
+    stepless = [name for name in names if name.lower() in KDL_METHODS]
     if stepless:
         raise click.UsageError(
             f"{stepless[0]} has no single steps; use dls-ik solve or bench to compare it"

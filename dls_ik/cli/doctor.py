@@ -25,12 +25,12 @@ import click
 from dls_ik import __version__
 from dls_ik.cli import output
 from dls_ik.cli.doctor_checks import (
-    BROKEN,
-    CORE,
-    MISSING,
+    CHECK_BROKEN,
+    CHECK_MISSING,
+    CHECK_OK,
     NODE_CHECKS,
-    OK,
-    ROS,
+    SECTION_NEEDED,
+    SECTION_ROS,
     Check,
     Finding,
     checks,
@@ -41,7 +41,7 @@ from dls_ik.cli.doctor_checks import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-STYLES = {OK: "green", MISSING: "yellow", BROKEN: "bold red"}
+STYLES = {CHECK_OK: "green", CHECK_MISSING: "yellow", CHECK_BROKEN: "bold red"}
 UNHEALTHY = 1  # exit code if a needed part does not work
 CODE = (
     "import sys; sys.path[:] = {path!r}; from dls_ik.cli.doctor_checks import main; "
@@ -68,7 +68,8 @@ def doctor(robot: str, as_json: bool) -> None:
     trouble = [
         finding.name
         for finding in findings
-        if finding.state == BROKEN or (finding.state == MISSING and finding.section == CORE)
+        if finding.state == CHECK_BROKEN
+        or (finding.state == CHECK_MISSING and finding.section == SECTION_NEEDED)
     ]
     if as_json:
         rows = [finding._asdict() for finding in findings]
@@ -104,17 +105,19 @@ def _examine(tell: Tell, robot: str) -> list[Finding]:
     """
     found = run_checks(robot_checks(robot), tell, robot) if robot else []
     found += run_checks(checks(), tell)
-    obstacles = [each for each in found if each.state != OK and _stops_node(each)]
+    obstacles = [each for each in found if each.state != CHECK_OK and _stops_node(each)]
     if not obstacles:
         return [*found, *run_checks(NODE_CHECKS, tell)]
-    about = MISSING, f"without {obstacles[0].name}", obstacles[0].mend
+    about = CHECK_MISSING, f"without {obstacles[0].name}", obstacles[0].mend
     return [*found, *(Finding(check.section, check.name, *about) for check in NODE_CHECKS)]
 
 
 def _stops_node(finding: Finding) -> bool:
     """Return whether a finding is about a ROS package without which no node can run."""
     name = finding.name
-    return finding.section == ROS and (name == "rclpy" or "_msgs" in name or "interfaces" in name)
+    return finding.section == SECTION_ROS and (
+        name == "rclpy" or "_msgs" in name or "interfaces" in name
+    )
 
 
 # Print
@@ -141,7 +144,7 @@ def _print_sections(console: Console, findings: list[Finding]) -> None:
         console.print(Text(section, style="bold"))
         grid = Table.grid(padding=(0, 2, 0, 0), pad_edge=False)
         grid.add_column(no_wrap=True, min_width=width + 2)
-        grid.add_column(no_wrap=True, min_width=len(MISSING))
+        grid.add_column(no_wrap=True, min_width=len(CHECK_MISSING))
         grid.add_column(overflow="fold")
         for _, name, state, words, mend in rows:
             text = Text(words).append(f"\n{mend}" if mend else "", style="cyan")
@@ -184,7 +187,7 @@ def _run_in_process(checks: Sequence[Check], tell: Tell, robot: str) -> list[Fin
             _stop(process)
         if len(found) < len(checks):
             reason = reason or _exit_reason(process.returncode, errors)
-            found.append(checks[len(found)].finding(BROKEN, reason))
+            found.append(checks[len(found)].finding(CHECK_BROKEN, reason))
     return found
 
 

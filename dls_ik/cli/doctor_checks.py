@@ -24,11 +24,18 @@ from importlib import import_module, metadata
 from pathlib import Path
 from typing import NamedTuple
 
-OK, MISSING, BROKEN = "ok", "missing", "broken"
-CORE, EXTRAS, PARTS, ROS, NODE, ROBOT = "Needed", "Extras", "Parts", "ROS 2", "Node", "Robot"
+CHECK_OK, CHECK_MISSING, CHECK_BROKEN = "ok", "missing", "broken"
+SECTION_NEEDED, SECTION_EXTRAS, SECTION_PARTS, SECTION_ROS, SECTION_NODE, SECTION_ROBOT = (
+    "Needed",
+    "Extras",
+    "Parts",
+    "ROS 2",
+    "Node",
+    "Robot",
+)
 CHECK_TIMEOUT = 60.0  # maximum time of a check [s]
 WAM_POSITIONS = (0.0, 0.6, 0.0, 1.6, 0.0, 0.4, 0.0)  # [rad] away from limits and singularities
-LOCAL = "export ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST"
+LOCALHOST_EXPORT = "export ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST"
 RANGES = ("SUBNET", "LOCALHOST", "OFF", "SYSTEM_DEFAULT")
 # Ports of domain ids above 232 do not exist; those above 101 may be in use by other programs.
 MAX_DOMAIN, MAX_SAFE_DOMAIN = 232, 101
@@ -43,7 +50,7 @@ class Finding(NamedTuple):
 
     section: str
     name: str
-    state: str  # OK, MISSING or BROKEN
+    state: str  # CHECK_OK, CHECK_MISSING or CHECK_BROKEN
     words: str  # version, result or reason
     mend: str = ""  # command or hint that fixes a failure
 
@@ -62,14 +69,16 @@ class Check(NamedTuple):
         """Return the finding for a result of this check.
 
         Args:
-            state: OK, MISSING or BROKEN.
+            state: OK, CHECK_MISSING or CHECK_BROKEN.
             words: Version, result or reason.
             mend: Command that fixes the failure; empty uses the command of the check.
         """
         name = self.name.removesuffix(".msg").removesuffix(".srv")
-        if state == MISSING and self.use:
+        if state == CHECK_MISSING and self.use:
             words = f"{words}; for {self.use}"
-        return Finding(self.section, name, state, words, "" if state == OK else mend or self.mend)
+        return Finding(
+            self.section, name, state, words, "" if state == CHECK_OK else mend or self.mend
+        )
 
 
 class TroubleError(Exception):
@@ -80,14 +89,14 @@ def _require(package: str) -> None:
     """Check that an optional package is installed.
 
     Raises:
-        TroubleError: If the package is not installed; the state is MISSING.
+        TroubleError: If the package is not installed; the state is CHECK_MISSING.
     """
     try:
         import_module(package)
     except ModuleNotFoundError as error:
         if error.name != package:
             raise
-        raise TroubleError(MISSING, f"needs {package}") from error
+        raise TroubleError(CHECK_MISSING, f"needs {package}") from error
 
 
 def one_line(text: object, limit: int = 160) -> str:
@@ -274,7 +283,7 @@ def _collision_geometry(robot: str) -> str:
     if not count:
         which = "link that moves" if bodies else "link"
         words = f"no {which} has <collision> geometry: collisions of the arm cannot be checked"
-        raise TroubleError(MISSING, words)
+        raise TroubleError(CHECK_MISSING, words)
     return f"shapes of {count} of {len(moving)} links that move"
 
 
@@ -307,7 +316,7 @@ def _distribution() -> str:
         return f"{distro}, sourced"
     if installed := installed_ros():
         words = f"{', '.join(installed)} is installed, but not sourced"
-        raise TroubleError(MISSING, words, f"source /opt/ros/{installed[-1]}/setup.bash")
+        raise TroubleError(CHECK_MISSING, words, f"source /opt/ros/{installed[-1]}/setup.bash")
     return "none sourced; rclpy is used from wheels if installed"
 
 
@@ -322,7 +331,7 @@ def _domain() -> str:
         return "0, because ROS_DOMAIN_ID is not set"
     if not (given.isascii() and given.isdigit() and int(given) <= MAX_DOMAIN):
         words = f"ROS_DOMAIN_ID must be a number from 0 to 101; got {one_line(given, 20)}"
-        raise TroubleError(BROKEN, words)
+        raise TroubleError(CHECK_BROKEN, words)
     return f"{given}{', above 101: ports may be in use' if int(given) > MAX_SAFE_DOMAIN else ''}"
 
 
@@ -334,7 +343,9 @@ def _range() -> str:
     """
     given = os.environ.get("ROS_AUTOMATIC_DISCOVERY_RANGE", "")
     if given and given.upper() not in RANGES:
-        raise TroubleError(BROKEN, f"must be one of {', '.join(RANGES)}; got {one_line(given, 20)}")
+        raise TroubleError(
+            CHECK_BROKEN, f"must be one of {', '.join(RANGES)}; got {one_line(given, 20)}"
+        )
     words = given or "SUBNET, because ROS_AUTOMATIC_DISCOVERY_RANGE is not set"
     if os.environ.get("ROS_LOCALHOST_ONLY") == "1":
         words = f"LOCALHOST, due to ROS_LOCALHOST_ONLY=1; {words}"
@@ -351,11 +362,11 @@ def _shared_memory() -> str:
     try:
         free = shutil.disk_usage(SHARED).free
     except OSError as error:
-        raise TroubleError(MISSING, f"{SHARED} does not exist: {error.strerror}") from error
+        raise TroubleError(CHECK_MISSING, f"{SHARED} does not exist: {error.strerror}") from error
     if not os.access(SHARED, os.W_OK):
-        raise TroubleError(BROKEN, f"{SHARED} is not writable", f"sudo chmod 1777 {SHARED}")
+        raise TroubleError(CHECK_BROKEN, f"{SHARED} is not writable", f"sudo chmod 1777 {SHARED}")
     if free < MIN_SHARED:
-        raise TroubleError(BROKEN, f"only {free / 1e6:.0f} MB free in {SHARED}")
+        raise TroubleError(CHECK_BROKEN, f"only {free / 1e6:.0f} MB free in {SHARED}")
     others = sum(not os.access(file, os.R_OK | os.W_OK) for file in SHARED.glob("fast*"))
     hint = f"; {others} files of other users, whose nodes it cannot reach" if others else ""
     if left := abandoned_ports():
@@ -393,8 +404,8 @@ def _multicast() -> str:
         if _receives_own_multicast():
             return "received on this machine"
     except OSError as error:
-        raise TroubleError(MISSING, error.strerror or str(error)) from error
-    raise TroubleError(MISSING, "not received on this machine")
+        raise TroubleError(CHECK_MISSING, error.strerror or str(error)) from error
+    raise TroubleError(CHECK_MISSING, "not received on this machine")
 
 
 def _receives_own_multicast() -> bool:
@@ -424,36 +435,62 @@ def _extra(name: str) -> str:
 PYKDL = "sudo apt-get install python3-pykdl"
 NEEDED = ("numpy", "numba", "urdf_parser_py", "click", "rich")
 FIXED_CHECKS = (
-    Check(CORE, "python", "", "", _python),
-    *(Check(CORE, name, "everything", f"pip install {name.replace('_', '-')}") for name in NEEDED),
-    Check(EXTRAS, "matplotlib", "pictures: --plot, --report", _extra("demo")),
-    Check(EXTRAS, "viser", "dls-ik view", _extra("viewer")),
-    Check(EXTRAS, "yourdfpy", "dls-ik view", _extra("viewer")),
-    Check(EXTRAS, "rosbags", "bags from dls-ik path", _extra("bag")),
-    Check(EXTRAS, "ruckig", "jerk limits", _extra("jerk")),
-    Check(EXTRAS, "coal", "collisions: --srdf, --scene, the scene of ik_node", _extra("collision")),
-    Check(EXTRAS, "mujoco", "ik_sim_arm --physics", _extra("physics")),
-    Check(EXTRAS, "robot_descriptions", "robots NAME_description", _extra("descriptions")),
-    Check(EXTRAS, "distributed", "maps on a cluster (Dask)", _extra("cluster")),
-    Check(EXTRAS, "zarr", "maps in zarr files", _extra("zarr")),
-    Check(EXTRAS, "xacro", "robots in xacro files", "pip install xacro"),
-    Check(EXTRAS, "PyKDL", "methods kdl_*", PYKDL),
-    Check(
-        PARTS, "kernels", "everything", "export NUMBA_CACHE_DIR=~/.cache/dls_ik", _kernels, 600.0
+    Check(SECTION_NEEDED, "python", "", "", _python),
+    *(
+        Check(SECTION_NEEDED, name, "everything", f"pip install {name.replace('_', '-')}")
+        for name in NEEDED
     ),
-    Check(PARTS, "threading layer", "", "", _threading),
-    Check(PARTS, "solve", "everything", "", _solve),
-    Check(PARTS, "batch", "many poses at once", "", _batch),
-    Check(PARTS, "follow", "the streaming controller", "", _follow),
-    Check(PARTS, "collisions", "--srdf, --scene, ik_node", _extra("collision"), _collisions, 120.0),
-    Check(PARTS, "pictures", "--plot, --report", _extra("demo"), _pictures),
-    Check(PARTS, "PyKDL's methods", "methods kdl_*", PYKDL, _pykdl),
-    Check(ROS, "distribution", "", "", _distribution),
-    Check(ROS, "domain", "", "export ROS_DOMAIN_ID=0", _domain),
-    Check(ROS, "discovery range", "", LOCAL, _range),
-    Check(ROS, "shared memory", "", "docker run --shm-size=256m, or --ipc=host", _shared_memory),
-    Check(ROS, "multicast", "", LOCAL, _multicast),
-    Check(ROS, "presets", "ik_node", "install the complete package", _presets),
+    Check(SECTION_EXTRAS, "matplotlib", "pictures: --plot, --report", _extra("demo")),
+    Check(SECTION_EXTRAS, "viser", "dls-ik view", _extra("viewer")),
+    Check(SECTION_EXTRAS, "yourdfpy", "dls-ik view", _extra("viewer")),
+    Check(SECTION_EXTRAS, "rosbags", "bags from dls-ik path", _extra("bag")),
+    Check(SECTION_EXTRAS, "ruckig", "jerk limits", _extra("jerk")),
+    Check(
+        SECTION_EXTRAS,
+        "coal",
+        "collisions: --srdf, --scene, the scene of ik_node",
+        _extra("collision"),
+    ),
+    Check(SECTION_EXTRAS, "mujoco", "ik_sim_arm --physics", _extra("physics")),
+    Check(SECTION_EXTRAS, "robot_descriptions", "robots NAME_description", _extra("descriptions")),
+    Check(SECTION_EXTRAS, "distributed", "maps on a cluster (Dask)", _extra("cluster")),
+    Check(SECTION_EXTRAS, "zarr", "maps in zarr files", _extra("zarr")),
+    Check(SECTION_EXTRAS, "xacro", "robots in xacro files", "pip install xacro"),
+    Check(SECTION_EXTRAS, "PyKDL", "methods kdl_*", PYKDL),
+    Check(
+        SECTION_PARTS,
+        "kernels",
+        "everything",
+        "export NUMBA_CACHE_DIR=~/.cache/dls_ik",
+        _kernels,
+        600.0,
+    ),
+    Check(SECTION_PARTS, "threading layer", "", "", _threading),
+    Check(SECTION_PARTS, "solve", "everything", "", _solve),
+    Check(SECTION_PARTS, "batch", "many poses at once", "", _batch),
+    Check(SECTION_PARTS, "follow", "the streaming controller", "", _follow),
+    Check(
+        SECTION_PARTS,
+        "collisions",
+        "--srdf, --scene, ik_node",
+        _extra("collision"),
+        _collisions,
+        120.0,
+    ),
+    Check(SECTION_PARTS, "pictures", "--plot, --report", _extra("demo"), _pictures),
+    Check(SECTION_PARTS, "PyKDL's methods", "methods kdl_*", PYKDL, _pykdl),
+    Check(SECTION_ROS, "distribution", "", "", _distribution),
+    Check(SECTION_ROS, "domain", "", "export ROS_DOMAIN_ID=0", _domain),
+    Check(SECTION_ROS, "discovery range", "", LOCALHOST_EXPORT, _range),
+    Check(
+        SECTION_ROS,
+        "shared memory",
+        "",
+        "docker run --shm-size=256m, or --ipc=host",
+        _shared_memory,
+    ),
+    Check(SECTION_ROS, "multicast", "", LOCALHOST_EXPORT, _multicast),
+    Check(SECTION_ROS, "presets", "ik_node", "install the complete package", _presets),
 )
 # Modules that the node imports.
 MESSAGES = (
@@ -467,9 +504,15 @@ ONLY_DISTRIBUTION = {
     "ament_index_python": "packages by name",
 }
 NODE_CHECKS = (
-    Check(NODE, "middleware", "ik_node", "unset RMW_IMPLEMENTATION", _middleware),
-    Check(NODE, "two processes", "communication between nodes", LOCAL, _two_processes),
-    Check(NODE, "ik_node", "services and streaming", "", _ik_node, 180.0),
+    Check(SECTION_NODE, "middleware", "ik_node", "unset RMW_IMPLEMENTATION", _middleware),
+    Check(
+        SECTION_NODE,
+        "two processes",
+        "communication between nodes",
+        LOCALHOST_EXPORT,
+        _two_processes,
+    ),
+    Check(SECTION_NODE, "ik_node", "services and streaming", "", _ik_node, 180.0),
 )
 TESTS = {check.name: check.test for check in (*FIXED_CHECKS, *NODE_CHECKS) if check.test}
 COLLISION_ELEMENTS = (
@@ -488,8 +531,8 @@ def robot_checks(robot: str) -> list[Check]:
     geometry = partial(_collision_geometry, robot)
     use = "collisions: min_distance, avoid_collisions, --srdf, --scene"
     return [
-        Check(ROBOT, "description", "all commands", "dls-ik info", description),
-        Check(ROBOT, "collision geometry", use, COLLISION_ELEMENTS, geometry),
+        Check(SECTION_ROBOT, "description", "all commands", "dls-ik info", description),
+        Check(SECTION_ROBOT, "collision geometry", use, COLLISION_ELEMENTS, geometry),
     ]
 
 
@@ -504,7 +547,10 @@ def checks() -> list[Check]:
         **ONLY_DISTRIBUTION,
     }
     packages = {name: _ros_package(name.partition(".")[0]) for name in uses}
-    return [*FIXED_CHECKS, *(Check(ROS, name, uses[name], mend) for name, mend in packages.items())]
+    return [
+        *FIXED_CHECKS,
+        *(Check(SECTION_ROS, name, uses[name], mend) for name, mend in packages.items()),
+    ]
 
 
 def _ros_package(name: str) -> str:
@@ -545,7 +591,8 @@ def main(names: Sequence[str], robot: str = "") -> None:
 def run_check(name: str, robot: str = "") -> tuple[str, ...]:
     """Run one check, and return state, text and possibly a command that fixes a failure.
 
-    An exception raised by the check gives the state MISSING or BROKEN; it is not propagated.
+    An exception raised by the check gives the state CHECK_MISSING or CHECK_BROKEN; it is not
+    propagated.
 
     Args:
         name: Name of the check.
@@ -554,15 +601,15 @@ def run_check(name: str, robot: str = "") -> tuple[str, ...]:
     tests = {**TESTS, **{check.name: check.test for check in robot_checks(robot)}}
     test = tests.get(name)
     try:
-        return OK, test() if test else version(name)
+        return CHECK_OK, test() if test else version(name)
     except TroubleError as trouble:
         return trouble.args
     except ModuleNotFoundError as error:
         if not test and error.name in (name, name.partition(".")[0]):
-            return MISSING, "not installed"
-        return BROKEN, one_line(error)
+            return CHECK_MISSING, "not installed"
+        return CHECK_BROKEN, one_line(error)
     except (Exception, SystemExit) as error:  # noqa: BLE001  any error is the finding
-        return BROKEN, one_line(f"{type(error).__name__}: {error}")
+        return CHECK_BROKEN, one_line(f"{type(error).__name__}: {error}")
 
 
 def version(name: str) -> str:

@@ -10,7 +10,7 @@ import click
 import numpy as np
 
 from dls_ik.cli import output
-from dls_ik.cli.options import ROBOT, ChosenRobot, joint_vector, robot_options
+from dls_ik.cli.options import ROBOT_HELP, ChosenRobot, joint_vector, robot_options
 from dls_ik.cli.pose import columns, pose_facts, pose_pairs
 from dls_ik.cli.terminal import print_heading, print_pairs, stdout_console
 from dls_ik.core.types import Array
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MAX_RANDOM = 100_000  # maximum number of random configurations
 
 
-@click.command(epilog=ROBOT, short_help="Show the pose of the tip at joint positions.")
+@click.command(epilog=ROBOT_HELP, short_help="Show the pose of the tip at joint positions.")
 @robot_options
 @click.option(
     "--q",

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from dls_ik.cli import output
 from dls_ik.cli.collisions import pair_facts, random_facts, share_of_random
-from dls_ik.cli.options import ROBOT, ChosenRobot, ChosenScene, robot_options, scene_options
+from dls_ik.cli.options import ROBOT_HELP, ChosenRobot, ChosenScene, robot_options, scene_options
 from dls_ik.cli.terminal import (
     figure,
     limit,
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 
 MAX_TIPS = 4  # maximum number of tips that are described without --tip
 MAX_FAMILIES = 10  # maximum number of families of singular configurations that are printed
-SAMPLES = 2000  # random configurations checked for collisions
-LIMITS = ("lower", "upper", "velocity")
+NUM_COLLISION_SAMPLES = 2000  # random configurations checked for collisions
+LIMIT_FIELDS = ("lower", "upper", "velocity")
 
 
-@click.command(epilog=ROBOT, short_help="Show the joints, limits and reach of a robot.")
+@click.command(epilog=ROBOT_HELP, short_help="Show the joints, limits and reach of a robot.")
 @robot_options
 @scene_options
 @click.option("--quick", is_flag=True, help="Omit slow results: reach and singularities.")
@@ -125,7 +125,7 @@ def _chain_facts(robot: RobotModel, around: ChosenScene, quick: bool) -> dict[st
     facts["velocity_known"] = bool(np.isfinite(robot.velocity).all())
     scene = around.read(robot)
     if scene is not None:
-        found = random_facts(scene, SAMPLES, seed=0)
+        found = random_facts(scene, NUM_COLLISION_SAMPLES, seed=0)
         facts["collisions"] = {**pair_facts(scene), "random": found}
     if quick:
         return facts
@@ -222,9 +222,10 @@ def _print_info(facts: dict[str, Any]) -> None:
 def _print_joints(console: Console, joints: Sequence[dict[str, Any]]) -> None:
     """Print a table of the joints with their limits, and a line for each mimic joint."""
     rows = [
-        [joint["name"], joint["kind"], *(limit(joint[key]) for key in LIMITS)] for joint in joints
+        [joint["name"], joint["kind"], *(limit(joint[key]) for key in LIMIT_FIELDS)]
+        for joint in joints
     ]
-    print_table(console, ["joint", "type", *LIMITS], rows, left=(0, 1))
+    print_table(console, ["joint", "type", *LIMIT_FIELDS], rows, left=(0, 1))
     for joint in joints:
         if joint["mimic"] is not None:
             master, scale, offset = joint["mimic"].values()

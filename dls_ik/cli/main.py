@@ -40,7 +40,9 @@ SECTIONS: dict[str, dict[str, str]] = {
     "Setup": {"doctor": "Check the installation."},
 }
 
-COMMANDS: dict[str, str] = {name: line for part in SECTIONS.values() for name, line in part.items()}
+COMMAND_SUMMARIES: dict[str, str] = {
+    name: line for part in SECTIONS.values() for name, line in part.items()
+}
 
 
 class OneLineGroup(click.Group):
@@ -60,21 +62,21 @@ class OneLineGroup(click.Group):
             sys.stdout.flush()
         except click.Abort as error:
             if isinstance(error.__cause__, EOFError):  # click converts any EOFError to Abort
-                output.exit_with(f"a file is truncated: {error.__cause__}", output.BAD_INPUT)
-            output.exit_with("interrupted", output.INTERRUPTED)
+                output.exit_with(f"a file is truncated: {error.__cause__}", output.EXIT_BAD_INPUT)
+            output.exit_with("interrupted", output.EXIT_INTERRUPTED)
         except (output.MissingPartError, NumbaStartError) as error:
-            output.exit_with(str(error), output.MISSING)
+            output.exit_with(str(error), output.EXIT_MISSING)
         except click.ClickException as error:
-            output.exit_with(_message(error), output.BAD_INPUT)
+            output.exit_with(_message(error), output.EXIT_BAD_INPUT)
         except DlsIkError as error:
-            output.exit_with(str(error), output.BAD_INPUT)
+            output.exit_with(str(error), output.EXIT_BAD_INPUT)
         except BrokenPipeError:  # the reader of the output has exited
             _discard_output()
             sys.exit(1)
         except OSError as error:  # the disk may be full
             _discard_output()
             subject = escape(error.filename) if error.filename else "cannot write the output"
-            output.exit_with(f"{subject}: {error.strerror or error}", output.BAD_INPUT)
+            output.exit_with(f"{subject}: {error.strerror or error}", output.EXIT_BAD_INPUT)
         sys.exit(code if isinstance(code, int) else 0)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -85,12 +87,12 @@ class OneLineGroup(click.Group):
             output.exit_interrupted()
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names in COMMANDS in order, then the names of commands added later."""
-        return [*COMMANDS, *self.commands]
+        """Return the names of all commands: those of COMMAND_SUMMARIES first, in order."""
+        return [*COMMAND_SUMMARIES, *self.commands]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return the command with a name, imported from its module if the name is in COMMANDS."""
-        if cmd_name not in COMMANDS:
+        """Return the command with a name; import a command of COMMAND_SUMMARIES from its module."""
+        if cmd_name not in COMMAND_SUMMARIES:
             return super().get_command(ctx, cmd_name)
         command: click.Command = getattr(import_module(f"dls_ik.cli.{cmd_name}"), cmd_name)
         return command
@@ -107,7 +109,7 @@ class OneLineGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the help lines of all commands, one block per section."""
-        width = max(map(len, COMMANDS))
+        width = max(map(len, COMMAND_SUMMARIES))
         for title, commands in SECTIONS.items():
             with formatter.section(title):
                 formatter.write_dl([(f"{name:{width}}", line) for name, line in commands.items()])
@@ -117,7 +119,7 @@ class OneLineGroup(click.Group):
         from click.shell_completion import CompletionItem
 
         names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
-        found = [CompletionItem(name, help=COMMANDS.get(name)) for name in names]
+        found = [CompletionItem(name, help=COMMAND_SUMMARIES.get(name)) for name in names]
         return found + click.Command.shell_complete(self, ctx, incomplete)
 
 

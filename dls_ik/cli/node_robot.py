@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dls_ik.ros.robot_source import DescribedRobot
     from dls_ik.ros.viewer_source import NodeParameters, NodeSource
 
-POLL_PERIOD = 0.02  # [s] time between two checks for received joint positions
+DESCRIPTION_POLL_PERIOD = 0.02  # [s] time between two checks for received joint positions
 CONFIRM_TIMEOUT = 1.0  # [s] maximum time to wait for base and tip of a node that may not run yet
 
 
@@ -129,7 +129,7 @@ def _wait_for_joints(publisher: TargetPublisher, drawn: RobotPicture) -> None:
                 f"--plot needs the joint positions; no position of {listing(missing)} received on "
                 f"{topic} within {publisher.patience:g} s"
             )
-        time.sleep(POLL_PERIOD)
+        time.sleep(DESCRIPTION_POLL_PERIOD)
 
 
 def node_source(chosen: ChosenRobot | None, namespace: str, patience: float) -> NodeSource:

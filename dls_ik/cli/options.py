@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 
 Command = Callable[..., Any]
 Vector = tuple[float, ...] | None  # value of an option with several numbers
-ROBOT = (
+ROBOT_HELP = (
     f"ROBOT is {', '.join(shipped_names())}, a URDF, xacro or DH file (.yaml), or "
     "package://NAME/PATH; xacro arguments follow in quotes: 'FILE.xacro NAME:=VALUE'."
 )
-TASKS = ("pose", "position", "pointing", "pointing-x", "pointing-y")
-WORDS = {"true": True, "false": False, "none": None}  # meanings of words in --set
-PAIRS = "NAME=VALUE,..."  # metavar of options whose callback is joint_values
+TASK_CHOICES = ("pose", "position", "pointing", "pointing-x", "pointing-y")
+SET_WORDS = {"true": True, "false": False, "none": None}  # meanings of words in --set
+PAIRS_METAVAR = "NAME=VALUE,..."  # metavar of options whose callback is joint_values
 TURN_TOLERANCE = 1e-2  # [rad] excess over a turn that counts as rounding
 
-SECONDS, TIMEOUT = click.FloatRange(0.0), click.FloatRange(0.0, 3600.0)
+SECONDS_RANGE, TIMEOUT_RANGE = click.FloatRange(0.0), click.FloatRange(0.0, 3600.0)
 POSITIVE = click.FloatRange(0.0, min_open=True)
 
 
@@ -54,8 +54,8 @@ method_option = click.option(
 )
 task_option = click.option(
     "--task",
-    type=click.Choice(TASKS),
-    default=TASKS[0],
+    type=click.Choice(TASK_CHOICES),
+    default=TASK_CHOICES[0],
     help="Target: the pose, the position, or the position and the direction of the tool's z, x, y.",
 )
 
@@ -115,13 +115,13 @@ robot_options = robot_argument()
 
 # Scene
 
-FOUND = "auto"  # value of --srdf by which the pairs that may touch are found by sampling
+SAMPLED_SRDF = "auto"  # value of --srdf by which the pairs that may touch are found by sampling
 
 
 class ChosenScene(NamedTuple):
     """Collision options given on the command line: SRDF file and scene files."""
 
-    srdf: str | None = None  # file, or FOUND
+    srdf: str | None = None  # file, or SAMPLED_SRDF
     files: tuple[str, ...] = ()
 
     def read(self, robot: RobotModel) -> PlanningScene | None:
@@ -144,7 +144,7 @@ class ChosenScene(NamedTuple):
             raise output.MissingPartError("coal is missing: pip install 'dls_ik[collision]'")
         from dls_ik.scene.planning_scene import PlanningScene
 
-        scene = PlanningScene(robot, None if self.srdf == FOUND else self.srdf)
+        scene = PlanningScene(robot, None if self.srdf == SAMPLED_SRDF else self.srdf)
         for file in self.files:
             for note in scene.load(file):
                 output.warn(f"{file}: {note}")
@@ -177,7 +177,7 @@ def scene_options(command: Command) -> Command:
 
 
 def parse_task(name: str) -> Task | None:
-    """Return the solver task for a name in `TASKS`; None stands for the full pose."""
+    """Return the solver task for a name in `TASK_CHOICES`; None stands for the full pose."""
     from dls_ik.solver.task import Task
 
     if name == "pose":
@@ -202,8 +202,8 @@ def _parse_settings(context: Any, param: Any, given: tuple[str, ...]) -> dict[st
 
 def _parse_value(word: str) -> Any:
     """Convert a word to a boolean, None, a number or a tuple; return any other word unchanged."""
-    if word.lower() in WORDS:
-        return WORDS[word.lower()]
+    if word.lower() in SET_WORDS:
+        return SET_WORDS[word.lower()]
     if "," in word:
         return tuple(_parse_value(each.strip()) for each in word.split(","))
     for kind in (int, float):

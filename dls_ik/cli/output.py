@@ -19,7 +19,7 @@ from dls_ik.text import escape, json_text
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-NO_SOLUTION, BAD_INPUT, MISSING, INTERRUPTED = 1, 2, 3, 130  # exit codes
+EXIT_NO_SOLUTION, EXIT_BAD_INPUT, EXIT_MISSING, EXIT_INTERRUPTED = 1, 2, 3, 130  # exit codes
 STDOUT = "-"
 
 json_option = click.option(
@@ -42,7 +42,7 @@ def plot_option(subject: str) -> Callable[[Any], Any]:
 class MissingPartError(click.ClickException):
     """A package or a node that the command needs is not installed or not running."""
 
-    exit_code = MISSING
+    exit_code = EXIT_MISSING
 
 
 def warn(message: str) -> None:
@@ -60,7 +60,7 @@ def exit_interrupted(message: str = "interrupted") -> NoReturn:
     """Exit with code 130, as after Ctrl-C; the message may say which results are kept."""
     if sys.stderr.isatty():
         click.echo(err=True)  # ends the line in which the terminal shows ^C
-    exit_with(message, INTERRUPTED)
+    exit_with(message, EXIT_INTERRUPTED)
 
 
 @contextmanager

@@ -14,7 +14,7 @@ import numpy as np
 
 from dls_ik.cli import bag, output
 from dls_ik.cli.options import (
-    ROBOT,
+    ROBOT_HELP,
     ChosenRobot,
     ChosenScene,
     method_option,
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
 
 EPILOG = (
     "POSES is a CSV file with the header x,y,z,qx,qy,qz,qw or x,y,z,roll,pitch,yaw, and t for "
-    f"times [s]; or a JSON list of 4x4 matrices; or - for standard input. {ROBOT} Exit codes: 0 "
-    "written; 1 nothing written, as a pose is not reached or is in collision; 2 bad input."
+    f"times [s]; or a JSON list of 4x4 matrices; or - for standard input. {ROBOT_HELP} Exit codes: "
+    "0 written; 1 nothing written, as a pose is not reached or is in collision; 2 bad input."
 )
-KINDS = ("csv", "json", "bag")
-SUFFIXES = {".csv": "csv", ".json": "json", ".bag": "bag", "": "bag"}
+OUTPUT_KINDS = ("csv", "json", "bag")
+OUTPUT_SUFFIXES = {".csv": "csv", ".json": "json", ".bag": "bag", "": "bag"}
 MAX_LINES = 10  # maximum number of warnings of one kind
 MAX_STARTS = 8  # maximum number of solutions of the first pose from which a path is started
 FASTEST = "as fast as the velocity limits allow"
@@ -60,7 +60,10 @@ FASTEST = "as fast as the velocity limits allow"
     help="FILE.csv, FILE.json, or a folder (FILE.bag) for a rosbag2; - for standard output.",
 )
 @click.option(
-    "--format", "kind", type=click.Choice(KINDS), help="Format of FILE, instead of by its suffix."
+    "--format",
+    "kind",
+    type=click.Choice(OUTPUT_KINDS),
+    help="Format of FILE, instead of by its suffix.",
 )
 @click.option(
     "--storage", type=click.Choice(bag.STORAGES), default="sqlite3", help="Format of a bag."
@@ -136,7 +139,7 @@ def path(
         output.print_json({**facts, "written": list(files)})
     elif files and out != output.STDOUT:
         _print_summary(facts, files)
-    sys.exit(output.NO_SOLUTION if is_refused else 0)
+    sys.exit(output.EXIT_NO_SOLUTION if is_refused else 0)
 
 
 class Trajectory(NamedTuple):
@@ -356,7 +359,7 @@ class TrajectoryFiles(NamedTuple):
     """Path and format of a trajectory file, and paths of its pictures."""
 
     path: str
-    kind: str  # one of KINDS
+    kind: str  # one of OUTPUT_KINDS
     storage: str  # one of bag.STORAGES
     pictures: tuple[str, ...]  # paths of the pictures of the joints and of the tip; () for none
 
@@ -373,7 +376,9 @@ def _check_target(path: str, kind: str | None, storage: str, plot: str | None) -
     Raises:
         click.UsageError: If a file cannot be written, or its format is unknown.
     """
-    kind = kind or ("csv" if path == output.STDOUT else SUFFIXES.get(Path(path).suffix.lower()))
+    kind = kind or (
+        "csv" if path == output.STDOUT else OUTPUT_SUFFIXES.get(Path(path).suffix.lower())
+    )
     if kind is None:
         raise click.UsageError(
             f"--out must end in .csv, .json, .bag, or have no suffix for a rosbag2; got {path}; "

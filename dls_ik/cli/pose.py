@@ -39,11 +39,15 @@ MAX_LENGTHS = 10.0  # maximum plausible distance of a pose from the base, in len
 
 Entry = tuple[str, Array, float | None]  # place in the file, pose (4, 4), time [s]
 POSITION = ("x", "y", "z")
-RPY, QUATERNION, TIME = ("roll", "pitch", "yaw"), ("qx", "qy", "qz", "qw"), "t"
-HEADERS = f"{','.join(POSITION + QUATERNION)} or {','.join(POSITION + RPY)}, and t for times"
+RPY_COLUMNS, QUATERNION_COLUMNS = ("roll", "pitch", "yaw"), ("qx", "qy", "qz", "qw")
+TIME_COLUMN = "t"
+POSE_HEADERS = (
+    f"{','.join(POSITION + QUATERNION_COLUMNS)} or {','.join(POSITION + RPY_COLUMNS)}, and t for "
+    "times"
+)
 PIPE_TIMEOUT = 10.0  # maximum time until the first byte of a pipe [s]
-MAX_BYTES = 2**29  # maximum size of a file, sufficient for millions of poses
-MAX_TIME = 2.0**31  # [s] upper bound of a ROS time
+MAX_POSE_FILE_BYTES = 2**29  # maximum size of a file, sufficient for millions of poses
+MAX_ROS_TIME = 2.0**31  # [s] upper bound of a ROS time
 
 
 # Options
@@ -248,7 +252,9 @@ def read_poses(path: str, deg: bool = False, mm: bool = False) -> PoseFile:
     except PoseError as error:
         raise PoseError(f"{shown}, {error}") from error
     if not entries:
-        raise PoseError(f"{shown} has no poses; expected a header {HEADERS}, and a pose per line")
+        raise PoseError(
+            f"{shown} has no poses; expected a header {POSE_HEADERS}, and a pose per line"
+        )
     places, poses, _ = zip(*entries, strict=True)
     Ts = np.stack(poses)
     Ts[:, :3, 3] *= MILLI if mm else 1.0
@@ -291,14 +297,14 @@ def _read_file(path: str) -> bytes:
 
 
 def _read_bounded(file: Any) -> bytes:
-    """Return the content of an open file of at most MAX_BYTES.
+    """Return the content of an open file of at most MAX_POSE_FILE_BYTES.
 
     Raises:
-        ValueError: If the file is larger than MAX_BYTES.
+        ValueError: If the file is larger than MAX_POSE_FILE_BYTES.
     """
-    data = bytes(file.read(MAX_BYTES + 1))
-    if len(data) > MAX_BYTES:
-        raise ValueError(f"it is larger than {MAX_BYTES // 2**20} MiB")
+    data = bytes(file.read(MAX_POSE_FILE_BYTES + 1))
+    if len(data) > MAX_POSE_FILE_BYTES:
+        raise ValueError(f"it is larger than {MAX_POSE_FILE_BYTES // 2**20} MiB")
     return data
 
 
@@ -327,19 +333,19 @@ def _csv_entries(text: str, deg: bool) -> Iterator[Entry]:
             raise PoseError(f"{place}: {len(row)} values, but the header has {len(names)} columns")
         values = {n: _finite(w, n, place) for n, w in zip(names, row, strict=True)}
         xyz, angles = (tuple(values[name] for name in part) for part in (POSITION, rotation))
-        if rotation == RPY:
+        if rotation == RPY_COLUMNS:
             angles = tuple(np.radians(angles).tolist()) if deg else angles
             largest = max(largest, *map(abs, angles))
         try:
-            T = pose_of(xyz, **{"quat" if rotation == QUATERNION else "rpy": angles})
+            T = pose_of(xyz, **{"quat" if rotation == QUATERNION_COLUMNS else "rpy": angles})
         except PoseError as error:
             raise PoseError(f"{place}: {error}") from error
-        yield place, T, values.get(TIME)
+        yield place, T, values.get(TIME_COLUMN)
     warn_large_angles("the file", [largest])
 
 
 def _rotation_columns(names: list[str], number: int) -> tuple[str, ...]:
-    """Return the names of the rotation columns in a header: RPY or QUATERNION.
+    """Return the names of the rotation columns in a header: RPY or QUATERNION_COLUMNS.
 
     Args:
         names: Names of all columns.
@@ -348,12 +354,12 @@ def _rotation_columns(names: list[str], number: int) -> tuple[str, ...]:
     Raises:
         PoseError: If the header is not valid.
     """
-    for rotation in (QUATERNION, RPY):
+    for rotation in (QUATERNION_COLUMNS, RPY_COLUMNS):
         expected = {*POSITION, *rotation}
-        if len(set(names)) == len(names) and expected <= set(names) <= expected | {TIME}:
+        if len(set(names)) == len(names) and expected <= set(names) <= expected | {TIME_COLUMN}:
             return rotation
     given = ",".join(names) or "nothing"
-    raise PoseError(f"line {number}: the header must be {HEADERS}; got {given}")
+    raise PoseError(f"line {number}: the header must be {POSE_HEADERS}; got {given}")
 
 
 def _finite(word: str, name: str, place: str) -> float:
@@ -403,9 +409,9 @@ def _json_entry(given: Any, place: str) -> Entry:
 
     t, matrix = None, given
     if isinstance(given, dict):
-        if not {"matrix"} <= set(given) <= {"matrix", TIME}:
+        if not {"matrix"} <= set(given) <= {"matrix", TIME_COLUMN}:
             raise PoseError(f"{place}: an object must have 'matrix', and may have 't'")
-        t, matrix = given.get(TIME), given["matrix"]
+        t, matrix = given.get(TIME_COLUMN), given["matrix"]
         if t is not None and (isinstance(t, bool) or not isinstance(t, (int, float))):
             raise PoseError(f"{place}: t must be a number; got {t!r}")
     try:
@@ -426,7 +432,7 @@ def _times(entries: list[Entry]) -> Array | None:
             raise PoseError(f"{place}: t must be given for all poses or for none")
         if t is None:
             continue
-        if not 0.0 <= t < MAX_TIME:
+        if not 0.0 <= t < MAX_ROS_TIME:
             raise PoseError(f"{place}: t must be at least 0 [s], and below 2^31; got {t}")
         if times and t <= times[-1]:
             raise PoseError(f"{place}: t must increase; got {t} after {times[-1]}")

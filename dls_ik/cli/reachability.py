@@ -11,9 +11,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dls_ik.cli import output
-from dls_ik.cli.options import ROBOT, ChosenRobot, ChosenScene, robot_options, scene_options
+from dls_ik.cli.options import ROBOT_HELP, ChosenRobot, ChosenScene, robot_options, scene_options
 from dls_ik.cli.terminal import ProgressBars
-from dls_ik.reachability.settings import ORIENTATIONS, RESOLUTION, RESTARTS, TASKS, TOLERANCE
+from dls_ik.reachability.settings import (
+    MAP_TASKS,
+    MAP_TOLERANCE,
+    ORIENTATIONS,
+    RESOLUTION,
+    RESTARTS,
+)
 from dls_ik.text import json_text
 
 if TYPE_CHECKING:
@@ -21,12 +27,12 @@ if TYPE_CHECKING:
     from dls_ik.reachability.settings import MapJob
 
 EPILOG = (
-    f"{ROBOT} The same command continues an interrupted map: finished chunks are kept in "
+    f"{ROBOT_HELP} The same command continues an interrupted map: finished chunks are kept in "
     "FILE.parts. docs/reachability.md describes the computation, and clusters."
 )
 HOUR, DAY = 3600.0, 86400.0  # [s]
 ESTIMATE_AFTER = 8  # number of finished chunks after which the remaining time is estimated
-NOTHING = "no chunk was finished"
+NO_CHUNK_MESSAGE = "no chunk was finished"
 MIN_REMAINING = 60.0  # [s] the remaining time is printed if it is longer
 
 
@@ -47,11 +53,11 @@ MIN_REMAINING = 60.0  # [s] the remaining time is printed if it is longer
 )
 @click.option(
     "--task",
-    type=click.Choice(TASKS),
-    default=TASKS[0],
+    type=click.Choice(MAP_TASKS),
+    default=MAP_TASKS[0],
     help="Target: the pose, the tool's z axis with any rotation about it, or the position.",
 )
-@click.option("--tolerance", type=float, default=TOLERANCE, help="Allowed error [m, rad].")
+@click.option("--tolerance", type=float, default=MAP_TOLERANCE, help="Allowed error [m, rad].")
 @click.option(
     "--restarts", type=int, default=RESTARTS, help="Attempts before a pose counts as unreachable."
 )
@@ -122,7 +128,7 @@ def _compute(job: MapJob, out: str, scheduler: str | None) -> ReachabilityMap:
     except KeyboardInterrupt:
         kept = f"{progress.done} of {job.settings.chunks} chunks are kept in {out}.parts"
         words = f"{kept}; the same command continues the map"
-        output.exit_interrupted(f"interrupted; {words if progress.done else NOTHING}")
+        output.exit_interrupted(f"interrupted; {words if progress.done else NO_CHUNK_MESSAGE}")
 
 
 def _print_summary(summary: dict[str, Any], has_scene: bool) -> None:

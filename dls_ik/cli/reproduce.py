@@ -24,7 +24,7 @@ from dls_ik.cli import output
 from dls_ik.cli.options import plugin_option
 from dls_ik.cli.terminal import ProgressBars, empty_table, stdout_console, table_width
 from dls_ik.reproduce.experiment import (
-    ALL,
+    ALL_EXPERIMENTS,
     EXPERIMENTS,
     MARK,
     Cell,
@@ -50,11 +50,11 @@ Run = list[tuple[Experiment, Reproduction]]
 
 
 @click.command(
-    epilog=f"WHAT is one of {', '.join(EXPERIMENTS)}, or {ALL} for a report of all.",
+    epilog=f"WHAT is one of {', '.join(EXPERIMENTS)}, or {ALL_EXPERIMENTS} for a report of all.",
     short_help="Run a published experiment again.",
 )
 @plugin_option
-@click.argument("what", type=click.Choice([*EXPERIMENTS, ALL]), metavar="WHAT")
+@click.argument("what", type=click.Choice([*EXPERIMENTS, ALL_EXPERIMENTS]), metavar="WHAT")
 @click.option("--samples", type=int, help="Number of samples; each experiment has a default.")
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0)
 @click.option("--rows", metavar="NAMES", help="Run only these rows, such as jp,sd (table-v).")
@@ -67,7 +67,8 @@ Run = list[tuple[Experiment, Reproduction]]
     "--report",
     "report_path",
     metavar="FILE",
-    help=f"Write tables and pictures: .md or .html. Default of {ALL}: {DEFAULT_REPORT}.",
+    help="Write tables and pictures: .md or .html. Default of "
+    f"{ALL_EXPERIMENTS}: {DEFAULT_REPORT}.",
 )
 @click.option("--latex", "latex_path", metavar="FILE", help="Write the tables for LaTeX.")
 def reproduce(
@@ -82,19 +83,23 @@ def reproduce(
     latex_path: str | None,
 ) -> None:
     """Run a published experiment again, and print the results next to the published ones."""
-    if what == ALL:
+    if what == ALL_EXPERIMENTS:
         report_path = report_path or DEFAULT_REPORT
         if plot is not None:
-            words = f"with {ALL} use --report for the pictures"
+            words = f"with {ALL_EXPERIMENTS} use --report for the pictures"
             raise click.UsageError(f"--plot draws a single experiment; {words}")
     if output.STDOUT in (report_path, latex_path):
         raise click.UsageError("only --json supports standard output")
     if report_path is not None:
         check_report(Path(report_path))
     output.check_outputs(json_path, report_path, latex_path, plot=plot)
-    experiments = [experiment(name) for name in (EXPERIMENTS if what == ALL else [what])]
-    if what == ALL and (rows is not None or reading is not None):
-        raise click.UsageError(f"--rows and --reading need a single experiment; got {ALL}")
+    experiments = [
+        experiment(name) for name in (EXPERIMENTS if what == ALL_EXPERIMENTS else [what])
+    ]
+    if what == ALL_EXPERIMENTS and (rows is not None or reading is not None):
+        raise click.UsageError(
+            f"--rows and --reading need a single experiment; got {ALL_EXPERIMENTS}"
+        )
     only = [] if rows is None else [name.strip() for name in rows.split(",")]
     run: Run = [
         (each, begin(each, _num_samples(each, what, samples), seed, only, reading or ""))
@@ -105,7 +110,7 @@ def reproduce(
     writer = _ResultWriter()
     if json_path is not None:
         whole = {"what": what, "reports": [report for _, report in finished]}
-        text = json_text(whole if what == ALL else run[0][1]) + "\n"
+        text = json_text(whole if what == ALL_EXPERIMENTS else run[0][1]) + "\n"
         writer.write(json_path, lambda path: output.write_text(path, text))
     if plot is not None and finished:
         figure = finished[0][0].plot(finished[0][1])
@@ -118,9 +123,9 @@ def reproduce(
         if report_path is not None:
             writer.write(report_path, lambda path: _write_report(path, document))
     if writer.failed:
-        sys.exit(output.BAD_INPUT)
+        sys.exit(output.EXIT_BAD_INPUT)
     if not is_complete:
-        sys.exit(output.INTERRUPTED)
+        sys.exit(output.EXIT_INTERRUPTED)
 
 
 class _ResultWriter:
@@ -165,7 +170,7 @@ def _num_samples(each: Experiment, what: str, samples: int | None) -> int | None
         what: Name of an experiment, or ALL.
         samples: Number of samples given on the command line, or None.
     """
-    if what != ALL or samples is None or samples < 1:
+    if what != ALL_EXPERIMENTS or samples is None or samples < 1:
         return samples
     if each.needs_all:
         return None

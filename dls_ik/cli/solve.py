@@ -14,8 +14,8 @@ from rich.console import Console
 
 from dls_ik.cli import output
 from dls_ik.cli.options import (
-    ROBOT,
-    TIMEOUT,
+    ROBOT_HELP,
+    TIMEOUT_RANGE,
     ChosenRobot,
     ChosenScene,
     parse_task,
@@ -50,13 +50,15 @@ if TYPE_CHECKING:
     from dls_ik.solver.stepper import Trace
     from dls_ik.solver.task import Task
 
-EPILOG = f"{ROBOT} Exit codes: 0 every method reached the pose, 1 a method did not, 2 bad input."
+EPILOG = (
+    f"{ROBOT_HELP} Exit codes: 0 every method reached the pose, 1 a method did not, 2 bad input."
+)
 COMPARISON = (
     "method", "status", "error [m]", "error [rad]", "iterations", "restarts", "time [ms]", "change",
 )  # fmt: skip
-CLEARANCE = "clearance [mm]"
+CLEARANCE_HEADING = "clearance [mm]"
 SOLVE_TYPES = ("speed", "distance", "manipulability", "clearance")
-MAX_STEPS = 5000  # maximum number of steps that are drawn
+MAX_DRAWN_STEPS = 5000  # maximum number of steps that are drawn
 NEAR_MISS = 1e-3, 0.01  # [m], [rad] maximum errors for which looser tolerances are suggested
 DEFAULT_TOLERANCE = 1e-6  # [m or rad] default of both tolerances
 
@@ -72,7 +74,9 @@ DEFAULT_TOLERANCE = 1e-6  # [m or rad] default of both tolerances
     metavar="A,B,...",
     help="One method, or several to compare; see dls-ik methods.",
 )
-@click.option("--timeout", type=TIMEOUT, metavar="S", help="Timeout of each [s]. Default: 0.05.")
+@click.option(
+    "--timeout", type=TIMEOUT_RANGE, metavar="S", help="Timeout of each [s]. Default: 0.05."
+)
 @click.option(
     "--solve-type",
     type=click.Choice(SOLVE_TYPES),
@@ -122,7 +126,7 @@ def solve(
         messages = _list_solutions(question, names[0], count, as_json)
     for message in messages:
         output.warn(message)
-    sys.exit(output.NO_SOLUTION if messages else 0)
+    sys.exit(output.EXIT_NO_SOLUTION if messages else 0)
 
 
 class Question(NamedTuple):
@@ -339,7 +343,7 @@ def _print_comparison(console: Console, answers: list[dict[str, Any]]) -> None:
         for answer in answers
     ]
     headings = COMPARISON if has_seed else COMPARISON[:-1]
-    headings = (*headings, CLEARANCE) if has_scene else headings
+    headings = (*headings, CLEARANCE_HEADING) if has_scene else headings
     print_method_table(console, headings, rows, left=(0, 1))
     if has_seed:
         print_note(console, "change: largest joint change from the seed [rad or m]")
@@ -354,9 +358,9 @@ def draw_comparison(question: Question, results: dict[str, IkResult]) -> Figure:
     KDL methods expose no iterations; only their results are drawn.
     """
     from dls_ik.plot import compare_methods
-    from dls_ik.solver.method import KDL
+    from dls_ik.solver.method import KDL_METHODS
 
-    traces = {name: _trace(question, name) for name in results if name not in KDL}
+    traces = {name: _trace(question, name) for name in results if name not in KDL_METHODS}
     lengths = {
         name: _drawn_part(question, name, results[name], each) for name, each in traces.items()
     }
@@ -399,4 +403,4 @@ def _trace(question: Question, method: str) -> Trace:
         question.robot, method, question.seed, task=question.task, **question.settings
     )
     first = question.solver(method).solve(question.T, stepper.q, task=question.task)
-    return stepper.run(question.T, max(1, min(first.iterations, MAX_STEPS)))
+    return stepper.run(question.T, max(1, min(first.iterations, MAX_DRAWN_STEPS)))

@@ -20,7 +20,7 @@ from rich.text import Text
 
 from dls_ik.cli import bag, output
 from dls_ik.cli.node_robot import RobotPicture, described_urdf, robot_to_draw
-from dls_ik.cli.options import POSITIVE, SECONDS, Vector, text_option
+from dls_ik.cli.options import POSITIVE, SECONDS_RANGE, Vector, text_option
 from dls_ik.cli.pose import ChosenPose, PoseFile, pose_options, read_poses, warn_far_poses
 from dls_ik.cli.terminal import print_pairs, stdout_console
 from dls_ik.model.rotations import inverse, quaternion_from_rotation
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 MAX_TARGETS = 10**7
 MAX_SPEED = 1e3  # [m/s, rad/s] bound on each component of a twist
 RUN_IN_SHARE = 0.25  # duration of the motion between centre and circle, relative to a period
-PLANES = {"xy": (0, 1), "xz": (0, 2), "yz": (1, 2)}  # indices of the axes of each plane
+PLANE_AXES = {"xy": (0, 1), "xz": (0, 2), "yz": (1, 2)}  # indices of the axes of each plane
 LINE_PERIOD = 0.1  # period of updates of the line on stderr [s]
-GOOD = ("FOLLOWING", "REACHED", "JOINT_MOTION")  # states shown in green
-POSE = ("x", "y", "z", "qx", "qy", "qz", "qw")
+GREEN_STATES = ("FOLLOWING", "REACHED", "JOINT_MOTION")  # states shown in green
+POSE_FIELDS = ("x", "y", "z", "qx", "qy", "qz", "qw")
 BAG = ".bag"
 
 
@@ -55,7 +55,9 @@ BAG = ".bag"
 @click.option("--circle", "radius", type=POSITIVE, metavar="R", help="Circle around the tip [m].")
 @click.option("--period", type=POSITIVE, default=5.0, metavar="S", help="Duration of a lap [s].")
 @click.option("--laps", type=POSITIVE, default=1.0, metavar="N", help="Number of laps.")
-@click.option("--plane", type=click.Choice([*PLANES]), default="xy", help="Plane of the circle.")
+@click.option(
+    "--plane", type=click.Choice([*PLANE_AXES]), default="xy", help="Plane of the circle."
+)
 @text_option("--frame", metavar="LINK", help="Frame of targets; default: the root.")
 @click.option(
     "--rate",
@@ -65,12 +67,16 @@ BAG = ".bag"
     help="Rate of the messages.",
 )
 @click.option(
-    "--wait", type=SECONDS, default=10.0, metavar="S", help="Timeout to reach the last pose [s]."
+    "--wait",
+    type=SECONDS_RANGE,
+    default=10.0,
+    metavar="S",
+    help="Timeout to reach the last pose [s].",
 )
 @text_option("--namespace", metavar="NAME", help="Namespace of the node.")
 @click.option("--node", default="dls_ik", metavar="NAME", help="Name of the node.")
 @click.option(
-    "--patience", type=SECONDS, default=5.0, metavar="S", help="Timeout to find the node [s]."
+    "--patience", type=SECONDS_RANGE, default=5.0, metavar="S", help="Timeout to find the node [s]."
 )
 @output.json_option
 @click.option(
@@ -142,7 +148,7 @@ def stream(
             if plot is not None and drawn is not None:
                 _draw_or_keep(plot, drawn, outcome, keep=record is None)
     except NOT_THERE as error:
-        output.exit_with(str(error), output.MISSING)
+        output.exit_with(str(error), output.EXIT_MISSING)
     _exit_if_failed(outcome)
 
 
@@ -213,7 +219,7 @@ def _status_line(publisher: TargetPublisher, seconds: float) -> Text:
     row = publisher.monitor.rows[-1]
     position, rotation = row.errors()
     line = Text(f"{seconds:5.1f} s ")
-    line.append(f"{row.state:<19}", style="green" if row.state in GOOD else "yellow")
+    line.append(f"{row.state:<19}", style="green" if row.state in GREEN_STATES else "yellow")
     if np.isfinite(position):
         line.append(f" {scaled(position, 'm', 3):>7} {scaled(rotation, 'rad', 3):>9}")
     return line.append(f" {publisher.sent / seconds:4.0f} Hz")
@@ -224,13 +230,13 @@ def _exit_if_failed(outcome: StreamOutcome) -> None:
     if outcome.interrupted:
         output.exit_interrupted("interrupted; the arm was commanded to stop")
     if outcome.lost:
-        output.exit_with("the node has stopped: no data received from it", output.MISSING)
+        output.exit_with("the node has stopped: no data received from it", output.EXIT_MISSING)
     if outcome.refused:
-        output.exit_with(f"rejected by the node: {outcome.refused}", output.NO_SOLUTION)
+        output.exit_with(f"rejected by the node: {outcome.refused}", output.EXIT_NO_SOLUTION)
     if outcome.reached is False:
         rows = outcome.rows
         reason = rows[-1].message or "no reason given" if rows else "no data received"
-        output.exit_with(f"not reached: {reason}", output.NO_SOLUTION)
+        output.exit_with(f"not reached: {reason}", output.EXIT_NO_SOLUTION)
 
 
 # Targets
@@ -321,10 +327,10 @@ def circle(
         radius: Radius of the circle [m].
         period: Duration of a lap [s].
         laps: Number of laps.
-        plane: Plane of the circle along axes of the root frame, one of PLANES.
+        plane: Plane of the circle along axes of the root frame, one of PLANE_AXES.
         rate: Rate of the samples [Hz].
     """
-    first, second = PLANES[plane]
+    first, second = PLANE_AXES[plane]
     run_in = RUN_IN_SHARE * period
     duration = laps * period + 2.0 * run_in
     times = np.append(np.arange(0.0, duration, 1.0 / rate), duration)
@@ -394,7 +400,7 @@ def print_summary(found: dict[str, Any]) -> None:
 def write_record(path: str, outcome: StreamOutcome) -> None:
     """Write a CSV file with a line per cycle of the node: target, tip, errors, state, joints."""
     names = sorted({name for row in outcome.rows for name in row.q})
-    heads = [f"{name}_{part}" for name in ("target", "tip") for part in POSE]
+    heads = [f"{name}_{part}" for name in ("target", "tip") for part in POSE_FIELDS]
 
     def write(part: Path) -> None:
         with part.open("w", newline="", encoding="utf-8") as file:
@@ -452,7 +458,7 @@ def record_bag(
 def _pose_cells(T: Array | None) -> list[Any]:
     """Return the cells of a CSV file for a pose: position and quaternion; empty cells for None."""
     if T is None:
-        return [""] * len(POSE)
+        return [""] * len(POSE_FIELDS)
     return [*T[:3, 3].tolist(), *quaternion_from_rotation(T[:3, :3])]
 
 

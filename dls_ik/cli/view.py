@@ -22,9 +22,9 @@ import click
 from dls_ik.cli import output
 from dls_ik.cli.node_robot import node_source
 from dls_ik.cli.options import (
-    ROBOT,
-    SECONDS,
-    TASKS,
+    ROBOT_HELP,
+    SECONDS_RANGE,
+    TASK_CHOICES,
     ChosenRobot,
     ChosenScene,
     parse_task,
@@ -42,22 +42,22 @@ if TYPE_CHECKING:
     from dls_ik.viewer.session import Session
     from dls_ik.viewer.shapes import Shapes
 
-DEFAULT = "wam"  # default robot
-LOCAL = ("localhost", "127.0.0.1", "::1")
-ANY = ("0.0.0.0", "::")  # noqa: S104  the server binds to them only if --host says so
+DEFAULT_ROBOT = "wam"  # default robot
+LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
+WILDCARD_HOSTS = ("0.0.0.0", "::")  # noqa: S104  the server binds to them only if --host says so
 MAX_ARMS = 4
 
 
 @click.command(
-    epilog=f"{ROBOT} --tip accepts several links, separated by commas. docs/viewer.md describes "
-    "the page. Ctrl-C stops it."
+    epilog=f"{ROBOT_HELP} --tip accepts several links, separated by commas. docs/viewer.md "
+    "describes the page. Ctrl-C stops it."
 )
 @plugin_option
 @robot_argument(required=False)
 @text_option("--method", metavar="A[,B,C,D]", help="A method, or up to four to compare.")
 @click.option(
     "--task",
-    type=click.Choice(TASKS),
+    type=click.Choice(TASK_CHOICES),
     help="Part of the target that counts, as in solve. Default: the pose; the position if the arm "
     "has too few joints.",
 )
@@ -70,7 +70,7 @@ MAX_ARMS = 4
 )
 @click.option("--ros", is_flag=True, help="Show a running node, and send targets to it.")
 @text_option("--namespace", help="Namespace of the node.")
-@click.option("--patience", type=SECONDS, default=10.0, help="Timeout to find a node [s].")
+@click.option("--patience", type=SECONDS_RANGE, default=10.0, help="Timeout to find a node [s].")
 @click.option("--record", metavar="FILE", help="File of recordings made on the page, as CSV.")
 @click.option("--dark", is_flag=True, help="Start with dark colours.")
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
@@ -114,7 +114,7 @@ def view(
     if ros:
         source = remote(chosen if chosen.name else None, namespace, patience, around.files)
     else:
-        source = local(chosen._replace(name=chosen.name or DEFAULT), methods, task, around)
+        source = local(chosen._replace(name=chosen.name or DEFAULT_ROBOT), methods, task, around)
     try:
         with output.record_sigint() as ended, source as arm:
             from dls_ik.viewer.page import serve
@@ -163,10 +163,10 @@ def _read_path(robot: RobotModel, file: str) -> ReplayPath:
         PathFileError: If the file is not a joint path.
     """
     from dls_ik.model.files import read_file
-    from dls_ik.viewer.replay import MAX_BYTES, read_path
+    from dls_ik.viewer.replay import MAX_RECORDING_BYTES, read_path
 
     try:
-        content = read_file(Path(file), MAX_BYTES)
+        content = read_file(Path(file), MAX_RECORDING_BYTES)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise click.UsageError(f"cannot read {file}: {reason}") from error
@@ -191,10 +191,13 @@ def _save(record: str, content: bytes) -> str:
 
 def _announce(host: str, port: int, no_browser: bool) -> None:
     """Print the address of the page, and open it in a browser if there is a screen."""
-    name = {**dict.fromkeys(LOCAL, "localhost"), **dict.fromkeys(ANY, socket.gethostname())}
+    name = {
+        **dict.fromkeys(LOOPBACK_HOSTS, "localhost"),
+        **dict.fromkeys(WILDCARD_HOSTS, socket.gethostname()),
+    }
     url = f"http://{name.get(host, host)}:{port}"
     click.echo(f"{url}  (Ctrl-C stops it)")
-    if host in LOCAL:
+    if host in LOOPBACK_HOSTS:
         click.echo(f"from another machine: ssh -L {port}:localhost:{port} HOST, then the same URL")
     else:
         output.warn(f"anybody with access to {host} can see and move this arm")
@@ -209,7 +212,7 @@ def _exit_at_once() -> NoReturn:
     with contextlib.suppress(OSError):  # stdout or stderr may be a closed pipe
         click.echo("dls-ik: stopped", err=True)
         sys.stdout.flush()
-    os._exit(output.INTERRUPTED)
+    os._exit(output.EXIT_INTERRUPTED)
 
 
 class ViewedArm(NamedTuple):

@@ -24,7 +24,7 @@ from dls_ik.core.types import (
 )
 from dls_ik.core.workspace import forget
 
-REACHED, SLOW, OUT_OF_ITERATIONS = range(3)
+ATTEMPT_REACHED, ATTEMPT_SLOW, ATTEMPT_OUT_OF_ITERATIONS = range(3)
 LONG_ITERATIONS_FACTOR = 8  # maximum number of steps of a long attempt, relative to max_iterations
 LONG_STALL_RATIO = 0.95  # stall ratio of a long attempt
 
@@ -130,7 +130,8 @@ def attempt(
         out: (2,) position error [m] and rotation error [rad] at the final q, written.
 
     Returns:
-        REACHED, SLOW (slow decrease) or OUT_OF_ITERATIONS, and the number of steps.
+        ATTEMPT_REACHED, ATTEMPT_SLOW (slow decrease) or ATTEMPT_OUT_OF_ITERATIONS, and the number
+        of steps.
     """
     if limits.clips(method):
         limits.clip_to_limits(chain.lower, chain.upper, q)
@@ -145,12 +146,12 @@ def attempt(
         out[0], out[1] = error_at(chain, stop, table, general, T_d, q, work)
         error = norm(work.e)
         if is_reached(stop, out[0], out[1], error):
-            return REACHED, iteration
+            return ATTEMPT_REACHED, iteration
         if iteration >= max_iterations:
-            return OUT_OF_ITERATIONS, iteration
+            return ATTEMPT_OUT_OF_ITERATIONS, iteration
         num_slow = num_slow + 1 if error > ratio * last else 0
         if stop.stall_count > 0 and num_slow >= stop.stall_count:
-            return SLOW, iteration
+            return ATTEMPT_SLOW, iteration
         last = error
         make_step(chain, method, stop, table, general, T_d, error, q, work)
         iteration += 1

@@ -32,7 +32,7 @@ from dls_ik.core.follow import (
 )
 from dls_ik.core.jit import allocating, force_inline, kernel
 from dls_ik.core.linalg import copy, factor, solve_factored
-from dls_ik.core.near_pairs import ROWS, near_rows
+from dls_ik.core.near_pairs import MAX_CONTROLLED_PAIRS, near_rows
 from dls_ik.core.scene_arrays import unpack_scene
 from dls_ik.core.step import general_step
 from dls_ik.core.task import jacobian_there, observe, scaled_error
@@ -96,9 +96,9 @@ def follow_apart(
         stopping: Accelerations (n,) of the joints during a stop [rad/s^2 or m/s^2], infinite for a
             joint without a limit, and the delay until the joints reach these accelerations [s].
         influence: Distance within which pairs are considered [m].
-        leaves: (ROWS, 4) list of the rows of N in the previous cycle, read and written: index of
-            the pair, its two leaves, and 1 if the row was active. -1 in the first column ends the
-            list.
+        leaves: (MAX_CONTROLLED_PAIRS, 4) list of the rows of N in the previous cycle, read and
+            written: index of the pair, its two leaves, and 1 if the row was active. -1 in the first
+            column ends the list.
         pace: (1,) stopping time used in the previous cycle [s], -1 if no row was active; read and
             written.
 
@@ -112,7 +112,11 @@ def follow_apart(
     work = workspace(chain, general, state.memory)
     outside = return_into_limits(chain, dt, state.q)
     copy(outside, state.limit_activation)
-    N, remaining, pair = np.empty((ROWS, n)), np.empty(ROWS), np.empty(ROWS, np.int64)
+    N, remaining, pair = (
+        np.empty((MAX_CONTROLLED_PAIRS, n)),
+        np.empty(MAX_CONTROLLED_PAIRS),
+        np.empty(MAX_CONTROLLED_PAIRS, np.int64),
+    )
     count = near_rows(arrays, reach, least, known, watched, state.q, influence, leaves, N,
                       remaining, pair)  # fmt: skip
     blocking_pair = np.full(1, -1)

@@ -26,14 +26,14 @@ from dls_ik.core.distance_bounds import HULL_VISITS
 from dls_ik.core.hulls import HullScratch, hull_distance, hull_scratch, keeps_along
 from dls_ik.core.jit import allocating, kernel
 from dls_ik.core.proximity import (
+    DISTANCE_ROUNDING,
     MOST_NODES,
-    ROUNDING,
     parts_of_pair,
     place_pair,
     refresh_bounds,
 )
 from dls_ik.core.scene_arrays import (
-    CAVITY,
+    KIND_CAVITY,
     OUTER,
     STACK,
     SceneArrays,
@@ -46,7 +46,7 @@ from dls_ik.core.types import Array, Indices
 # States of a pair in an interval of a path. APART: proven to be at least the minimum distance apart
 # throughout; CLOSER: closer than the minimum distance at one end of the interval.
 APART, UNDECIDED, CLOSER = range(3)
-DEPTH = 14  # maximum number of halvings of an interval
+MAX_INTERVAL_HALVINGS = 14  # maximum number of halvings of an interval
 
 
 # One pair -----------------------------------------------------------------------------------------
@@ -94,7 +94,9 @@ def interval_state(
             d0, u0, v0, w0 = distance_and_normal(kind, size, x0, y0, z0)
             d1, u1, v1, w1 = distance_and_normal(kind, size, x1, y1, z1)
         x, y, z = x1 - x0, y1 - y0, z1 - z0
-        if kind == CAVITY:  # the distance is concave, and therefore smallest at an end of the chord
+        if (
+            kind == KIND_CAVITY
+        ):  # the distance is concave, and therefore smallest at an end of the chord
             lower = min(d0, d1)
         else:
             lower = max(
@@ -283,7 +285,7 @@ def certify(
         farthest = 0.0
         for j in range(n):
             farthest += reach[0][k, j] * path[j]
-        if known[0][k] - farthest < least[k] - ROUNDING and farthest > 0.0:
+        if known[0][k] - farthest < least[k] - DISTANCE_ROUNDING and farthest > 0.0:
             some[count] = k
             count += 1
     if count == 0:
@@ -332,9 +334,15 @@ def _certify_pairs(
     # The stack has an entry for each pending interval, with the next interval on top: the time at
     # the end of the interval, the number of halvings, the joint positions and the poses of the
     # frames at the end, and the undecided pairs. The step ends at time 0.
-    time, depth = np.empty(DEPTH + 3), np.empty(DEPTH + 3, np.int64)
-    values, poses = np.empty((DEPTH + 3, n)), np.empty((DEPTH + 3, f, 3, 4))
-    listed, counts = np.empty((DEPTH + 3, some.shape[0]), np.int64), np.empty(DEPTH + 3, np.int64)
+    time, depth = np.empty(MAX_INTERVAL_HALVINGS + 3), np.empty(MAX_INTERVAL_HALVINGS + 3, np.int64)
+    values, poses = (
+        np.empty((MAX_INTERVAL_HALVINGS + 3, n)),
+        np.empty((MAX_INTERVAL_HALVINGS + 3, f, 3, 4)),
+    )
+    listed, counts = (
+        np.empty((MAX_INTERVAL_HALVINGS + 3, some.shape[0]), np.int64),
+        np.empty(MAX_INTERVAL_HALVINGS + 3, np.int64),
+    )
     now, before, T0, T1 = -1.0, q0.copy(), np.empty((3, 4)), np.empty((3, 4))
     visits, dq, bent = np.zeros(1, np.int64), np.empty(n), np.zeros(n)
     hulls = hull_scratch()
@@ -369,12 +377,12 @@ def _certify_pairs(
             place_pair(scene, k, pose, T0)
             place_pair(scene, k, poses[top], T1)
             bend = 0.125 * moved * turned + aside
-            state = interval_state(scene, k, T0, T1, bend, least[k] - ROUNDING, stack, hulls,
-                                   visits)  # fmt: skip
+            state = interval_state(scene, k, T0, T1, bend, least[k] - DISTANCE_ROUNDING, stack,
+                                   hulls, visits)  # fmt: skip
             if state == CLOSER:
                 return k
             if state == UNDECIDED:
-                if depth[top] >= DEPTH - 1 or visits[0] > MOST_NODES:
+                if depth[top] >= MAX_INTERVAL_HALVINGS - 1 or visits[0] > MOST_NODES:
                     return k
                 listed[top, failed] = k
                 failed += 1

@@ -4,8 +4,9 @@
 
 Each node of a sphere tree has an outer sphere, which contains a piece of the solid, and an inner
 sphere, which is inside the solid. If the outer spheres of two nodes do not overlap, their pieces do
-not touch. If the inner spheres overlap, the solids collide. A pair of shapes is FREE or COLLIDING
-if the spheres prove it; otherwise the pair is OPEN, and an exact library decides in Python.
+not touch. If the inner spheres overlap, the solids collide. A pair of shapes is CHECK_FREE or
+CHECK_COLLIDING if the spheres prove it; otherwise the pair is CHECK_OPEN, and an exact library
+decides in Python.
 """
 
 import numpy as np
@@ -14,8 +15,8 @@ from dls_ik.core.jit import allocating, force_inline, kernel
 from dls_ik.core.kinematics import compose
 from dls_ik.core.scene_arrays import (
     INNER,
+    KIND_TREE,
     OUTER,
-    TREE,
     CollisionScratch,
     SceneArrays,
     collision_scratch,
@@ -26,8 +27,10 @@ from dls_ik.core.scene_arrays import (
 from dls_ik.core.shape_distance import centre_distance, node_distance
 from dls_ik.core.types import Array, Indices
 
-FREE, COLLIDING, OPEN = range(3)
-MOST_VISITS = 20_000  # maximum number of node pairs visited; a pair is OPEN if they do not decide
+CHECK_FREE, CHECK_COLLIDING, CHECK_OPEN = range(3)
+MOST_VISITS = (
+    20_000  # maximum number of node pairs visited; a pair is CHECK_OPEN if they do not decide
+)
 
 
 # One pair -----------------------------------------------------------------------------------------
@@ -47,13 +50,14 @@ def check_primitive(
         work: Scratch arrays.
 
     Returns:
-        FREE, COLLIDING or OPEN, and a node of the shape: for COLLIDING a node whose inner sphere
-        overlaps the primitive, for OPEN the leaf whose outer sphere overlaps it most.
+        CHECK_FREE, CHECK_COLLIDING or CHECK_OPEN, and a node of the shape: for CHECK_COLLIDING a
+        node whose inner sphere overlaps the primitive, for CHECK_OPEN the leaf whose outer sphere
+        overlaps it most.
     """
     node, child, stack = scene.node, scene.child, work.stack
     kind, size, padding = scene.kind[item], scene.size[item], scene.padding[shape]
     stack[0, 0] = scene.root[shape]
-    pending, state, best, found = 1, FREE, np.inf, scene.root[shape]
+    pending, state, best, found = 1, CHECK_FREE, np.inf, scene.root[shape]
     while pending > 0:
         pending -= 1
         at = stack[pending, 0]
@@ -61,9 +65,9 @@ def check_primitive(
         if d > node[at, OUTER]:
             continue
         if d < node[at, INNER]:
-            return COLLIDING, at
+            return CHECK_COLLIDING, at
         if child[at] < 0:
-            state = OPEN
+            state = CHECK_OPEN
             if d - node[at, OUTER] < best:
                 best, found = d - node[at, OUTER], at
         else:
@@ -87,11 +91,11 @@ def check_trees(
         work: Scratch arrays.
 
     Returns:
-        FREE, COLLIDING or OPEN.
+        CHECK_FREE, CHECK_COLLIDING or CHECK_OPEN.
     """
     node, child, stack = scene.node, scene.child, work.stack
     stack[0, 0], stack[0, 1] = a, b
-    pending, state = 1, FREE
+    pending, state = 1, CHECK_FREE
     for _ in range(MOST_VISITS):
         if pending == 0:
             return state
@@ -101,12 +105,12 @@ def check_trees(
         if d > node[one, OUTER] + node[two, OUTER]:
             continue
         if d < node[one, INNER] + node[two, INNER]:
-            return COLLIDING
+            return CHECK_COLLIDING
         if child[one] < 0 and child[two] < 0:
-            state = OPEN
+            state = CHECK_OPEN
         else:
             pending = push_children(node, child, stack, one, two, pending)
-    return OPEN
+    return CHECK_OPEN
 
 
 @force_inline
@@ -137,7 +141,8 @@ def push_children(
 def check_own_pair(scene: SceneArrays, k: int, work: CollisionScratch) -> int:
     """Check the two moving shapes of row k of `scene.pairs` for a collision.
 
-    The poses are those that :func:`place_links` wrote to `work`. Returns FREE, COLLIDING or OPEN.
+    The poses are those that :func:`place_links` wrote to `work`. Returns CHECK_FREE,
+    CHECK_COLLIDING or CHECK_OPEN.
     """
     a, b = scene.pairs[k, 0], scene.pairs[k, 1]
     x = work.centre[a, 0] - work.centre[b, 0]
@@ -147,7 +152,7 @@ def check_own_pair(scene: SceneArrays, k: int, work: CollisionScratch) -> int:
     one, two = scene.root[a], scene.root[b]
     reach = scene.node[one, OUTER] + scene.node[two, OUTER] + padding
     if x * x + y * y + z * z > reach * reach:
-        return FREE
+        return CHECK_FREE
     relate(work.pose[scene.frame[a]], work.pose[scene.frame[b]], work.T)
     return check_trees(scene, one, two, padding, work.T, work)
 
@@ -156,21 +161,22 @@ def check_own_pair(scene: SceneArrays, k: int, work: CollisionScratch) -> int:
 def check_outside_pair(scene: SceneArrays, k: int, work: CollisionScratch) -> int:
     """Check the moving shape and the object of row k of `scene.outside` for a collision.
 
-    The poses are those that :func:`place_links` wrote to `work`. Returns FREE, COLLIDING or OPEN.
+    The poses are those that :func:`place_links` wrote to `work`. Returns CHECK_FREE,
+    CHECK_COLLIDING or CHECK_OPEN.
     """
     a, item = scene.outside[k, 0], scene.outside[k, 1]
     kind, place, root, padding = scene.kind[item], scene.place[item], scene.root[a], scene.padding
-    if kind == TREE:
+    if kind == KIND_TREE:
         tree = scene.tree[item]
         node = scene.node[tree]
         reach = scene.node[root, OUTER] + node[OUTER] + padding[a]
         if node_distance(place, node, work.centre[a]) > reach:
-            return FREE
+            return CHECK_FREE
         compose(place, work.pose[scene.frame[a]], work.T)
         return check_trees(scene, tree, root, padding[a], work.T, work)
     d = centre_distance(place, scene.size[item], kind, work.centre[a])
     if d > scene.node[root, OUTER] + padding[a]:
-        return FREE
+        return CHECK_FREE
     compose(place, work.pose[scene.frame[a]], work.T)
     state, _ = check_primitive(scene, a, item, work.T, work)
     return state
@@ -178,7 +184,7 @@ def check_outside_pair(scene: SceneArrays, k: int, work: CollisionScratch) -> in
 
 @kernel
 def check_pair(scene: SceneArrays, k: int, work: CollisionScratch) -> int:
-    """Check pair k for a collision; return FREE, COLLIDING or OPEN.
+    """Check pair k for a collision; return CHECK_FREE, CHECK_COLLIDING or CHECK_OPEN.
 
     The poses are those that :func:`place_links` wrote to `work`. Pairs are numbered in the order of
     the rows of `scene.pairs`, followed by the rows of `scene.outside`.
@@ -196,19 +202,20 @@ def check_pair(scene: SceneArrays, k: int, work: CollisionScratch) -> int:
 def collides(scene: SceneArrays, q: Array, work: CollisionScratch) -> int:
     """Check all pairs for collisions at the joint positions q (n,) [rad or m].
 
-    `work.found` is set to a pair that collides, or else to the first open pair; -1 for FREE.
+    `work.found` is set to a pair that collides, or else to the first open pair; -1 for CHECK_FREE.
 
     Returns:
-        FREE or COLLIDING if spheres prove it, otherwise OPEN: exact checks are required.
+        CHECK_FREE or CHECK_COLLIDING if spheres prove it, otherwise CHECK_OPEN: exact checks are
+        required.
     """
     place_links(scene, q, work)
-    state = FREE
+    state = CHECK_FREE
     work.found[0] = -1
     for k in range(scene.pairs.shape[0] + scene.outside.shape[0]):
         here = check_pair(scene, k, work)
-        if here == COLLIDING or (here == OPEN and state == FREE):
+        if here == CHECK_COLLIDING or (here == CHECK_OPEN and state == CHECK_FREE):
             work.found[0], state = k, here
-            if here == COLLIDING:
+            if here == CHECK_COLLIDING:
                 break
     return state
 
@@ -222,8 +229,8 @@ def collides_again(scene: SceneArrays, q: Array, work: CollisionScratch) -> int:
     k = work.found[0]
     if k >= 0:
         place_links(scene, q, work)
-        if check_pair(scene, k, work) == COLLIDING:
-            return COLLIDING
+        if check_pair(scene, k, work) == CHECK_COLLIDING:
+            return CHECK_COLLIDING
     return collides(scene, q, work)
 
 
@@ -234,7 +241,8 @@ def check_rows(numbers: Array, integers: Indices, q: Array, out: Indices) -> Non
     Args:
         numbers, integers: Arrays of :func:`dls_ik.core.scene_arrays.pack_scene`.
         q: (b, n) joint positions [rad or m].
-        out: (b, 2) state (FREE, COLLIDING or OPEN) and pair of :func:`collides`, written.
+        out: (b, 2) state (CHECK_FREE, CHECK_COLLIDING or CHECK_OPEN) and pair of :func:`collides`,
+            written.
     """
     scene = unpack_scene(numbers, integers)
     work = collision_scratch(scene)
@@ -250,7 +258,7 @@ def check_pairs(numbers: Array, integers: Indices, q: Array, out: Indices) -> No
     Args:
         numbers, integers: Arrays of :func:`dls_ik.core.scene_arrays.pack_scene`.
         q: (n,) joint positions [rad or m].
-        out: (p + s,) FREE, COLLIDING or OPEN for each pair, written.
+        out: (p + s,) CHECK_FREE, CHECK_COLLIDING or CHECK_OPEN for each pair, written.
     """
     scene = unpack_scene(numbers, integers)
     work = collision_scratch(scene)
@@ -268,21 +276,22 @@ def count_pairs(numbers: Array, integers: Indices, q: Array, group: Indices, out
         q: (b, n) joint positions [rad or m].
         group: (p + s,) index of the group of each pair, 0 to k - 1.
         out: (k, 2) read and increased: for each group, the number of configurations in which a pair
-            of the group is COLLIDING, and the number in which none is COLLIDING but one is OPEN.
+            of the group is CHECK_COLLIDING, and the number in which none is CHECK_COLLIDING but one
+            is CHECK_OPEN.
     """
     scene = unpack_scene(numbers, integers)
     work = collision_scratch(scene)
     state = np.zeros(out.shape[0], np.int64)
     for i in range(q.shape[0]):
         place_links(scene, q[i], work)
-        state.fill(FREE)
+        state.fill(CHECK_FREE)
         for k in range(group.shape[0]):
-            if state[group[k]] != COLLIDING:
+            if state[group[k]] != CHECK_COLLIDING:
                 here = check_pair(scene, k, work)
-                if here != FREE:
+                if here != CHECK_FREE:
                     state[group[k]] = here
         for j in range(out.shape[0]):
-            if state[j] != FREE:
+            if state[j] != CHECK_FREE:
                 out[j, state[j] - 1] += 1
 
 

@@ -4,8 +4,8 @@
 
 s_i, u_i and v_i are the singular values and vectors of the Jacobian J = sum_i s_i u_i v_i^T. Each
 law has a section with its formula and source. To add a law, write its section, its id, its name in
-`IDS`, and its branch in :func:`gains`. Laws that add the same lambda^2 to every squared singular
-value do not need the singular values; a factorisation suffices, see :func:`is_uniform`.
+`DAMPING_IDS`, and its branch in :func:`gains`. Laws that add the same lambda^2 to every squared
+singular value do not need the singular values; a factorisation suffices, see :func:`is_uniform`.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ from dls_ik.core.jit import allocating, force_inline, kernel
 from dls_ik.core.types import Array, Method, MethodParams
 
 JP, JD, ED, SVF, IED, JT, TPINV, JF, NF, SVF_ED = range(10)
-IDS = {
+DAMPING_IDS = {
     "jp": JP,
     "jt": JT,
     "tpinv": TPINV,

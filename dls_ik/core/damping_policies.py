@@ -7,7 +7,7 @@ the code, and lambda_0 of the paper is the parameter lambda0; the formulas in th
 module use the symbols of the paper. Each policy has a section with its formula and source, except
 `constant` (method 1 of the paper) and `error` (equation (5)), which use the formulas of the laws JD
 and ED (Wampler 1986; Chan & Lawrence 1988). To add a policy, write its section, its id, its name in
-`IDS`, and its branch in :func:`policy_damping`. The policy `optimal` is in
+`POLICY_IDS`, and its branch in :func:`policy_damping`. The policy `optimal` is in
 :mod:`dls_ik.core.optimal_damping`.
 """
 
@@ -28,22 +28,31 @@ from dls_ik.core.linalg import (
 )
 from dls_ik.core.types import Array, Memory, Method, MethodParams
 
-CONSTANT, ERROR, MANIPULABILITY, RATE, VELOCITY, TRACKING, CONDITION, ACCURACY = range(8)
-MAYORGA_CONDITION, MAYORGA_RANK, OPTIMAL = range(8, 11)
-IDS = {
-    "constant": CONSTANT,
-    "error": ERROR,
-    "manipulability": MANIPULABILITY,
-    "rate": RATE,
-    "velocity": VELOCITY,
-    "tracking": TRACKING,
-    "condition": CONDITION,
-    "accuracy": ACCURACY,
-    "mayorga-condition": MAYORGA_CONDITION,
-    "mayorga-rank": MAYORGA_RANK,
-    "optimal": OPTIMAL,
+(
+    POLICY_CONSTANT,
+    POLICY_ERROR,
+    POLICY_MANIPULABILITY,
+    POLICY_RATE,
+    POLICY_VELOCITY,
+    POLICY_TRACKING,
+    POLICY_CONDITION,
+    POLICY_ACCURACY,
+) = range(8)
+POLICY_MAYORGA_CONDITION, POLICY_MAYORGA_RANK, POLICY_OPTIMAL = range(8, 11)
+POLICY_IDS = {
+    "constant": POLICY_CONSTANT,
+    "error": POLICY_ERROR,
+    "manipulability": POLICY_MANIPULABILITY,
+    "rate": POLICY_RATE,
+    "velocity": POLICY_VELOCITY,
+    "tracking": POLICY_TRACKING,
+    "condition": POLICY_CONDITION,
+    "accuracy": POLICY_ACCURACY,
+    "mayorga-condition": POLICY_MAYORGA_CONDITION,
+    "mayorga-rank": POLICY_MAYORGA_RANK,
+    "optimal": POLICY_OPTIMAL,
 }
-NAMES = tuple(IDS)
+POLICY_NAMES = tuple(POLICY_IDS)
 SINGULAR = 1e-10  # singular values up to this share of the largest one count as zero
 
 
@@ -358,7 +367,7 @@ def mayorga_rank_damping(params: MethodParams, J: Array, memory: Memory) -> floa
 @force_inline
 def needs_singular_values(policy: int) -> bool:
     """Return whether :func:`policy_damping` uses the singular values for this policy id."""
-    return policy not in (CONSTANT, ERROR, MAYORGA_RANK)
+    return policy not in (POLICY_CONSTANT, POLICY_ERROR, POLICY_MAYORGA_RANK)
 
 
 @kernel
@@ -377,23 +386,23 @@ def policy_damping(
         memory: Values of the previous step.
     """
     n, policy = J.shape[1], params.policy
-    if policy == ERROR:
+    if policy == POLICY_ERROR:
         return ed_lambda_squared(method, error_norm)
-    elif policy == MANIPULABILITY:
+    elif policy == POLICY_MANIPULABILITY:
         return manipulability_damping(params, s, n)
-    elif policy == RATE:
+    elif policy == POLICY_RATE:
         return rate_damping(params, s, n, memory)
-    elif policy == VELOCITY:
+    elif policy == POLICY_VELOCITY:
         return velocity_damping(params, s, n)
-    elif policy == TRACKING:
+    elif policy == POLICY_TRACKING:
         return tracking_damping(params, s)
-    elif policy == CONDITION:
+    elif policy == POLICY_CONDITION:
         return condition_damping(params, s, n)
-    elif policy == ACCURACY:
+    elif policy == POLICY_ACCURACY:
         return accuracy_damping(params, s, n)
-    elif policy == MAYORGA_CONDITION:
+    elif policy == POLICY_MAYORGA_CONDITION:
         return mayorga_condition_damping(params, J, s)
-    elif policy == MAYORGA_RANK:
+    elif policy == POLICY_MAYORGA_RANK:
         return mayorga_rank_damping(params, J, memory)
     return jd_lambda_squared(method)
 
@@ -408,9 +417,9 @@ def remember(params: MethodParams, J: Array, s: Array, memory: Memory) -> None:
         s: (r,) singular values of J.
         memory: `manipulability` or `J` is written, if the policy needs it.
     """
-    if params.policy == RATE:
+    if params.policy == POLICY_RATE:
         memory.manipulability[0] = manipulability(s, J.shape[1])
-    elif params.policy == MAYORGA_RANK:
+    elif params.policy == POLICY_MAYORGA_RANK:
         for i in range(J.shape[0]):
             copy(J[i], memory.J[i])
 
@@ -431,7 +440,7 @@ def law_damping(method: Method, params: MethodParams, B: Array, e: Array, memory
     total = 0.0
     for i in range(memory.e.shape[0]):  # the row that TA adds is excluded
         total += e[i] * e[i]
-    if params.policy == CONSTANT or method.damping != damping.JD:
+    if params.policy == POLICY_CONSTANT or method.damping != damping.JD:
         lambda2 = damping.lambda_squared(method, params, sqrt(total))
     else:
         s = np.zeros(B.shape[0])

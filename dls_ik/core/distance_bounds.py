@@ -12,8 +12,8 @@ from dls_ik.core.jit import allocating, force_inline, kernel
 from dls_ik.core.kinematics import compose
 from dls_ik.core.scene_arrays import (
     INNER,
+    KIND_TREE,
     OUTER,
-    TREE,
     CollisionScratch,
     SceneArrays,
     collision_scratch,
@@ -24,11 +24,12 @@ from dls_ik.core.scene_arrays import (
 from dls_ik.core.shape_distance import centre_distance, node_distance
 from dls_ik.core.types import Array, Indices
 
-NEARNESS, FAR = 0.02, 8.0  # d0 of `nearness` [m]; pairs beyond FAR * d0 are ignored
+# d0 of `nearness` [m]; pairs beyond MAX_NEARNESS_RATIO * d0 are ignored
+NEARNESS_DISTANCE, MAX_NEARNESS_RATIO = 0.02, 8.0
 # A path is first divided into coarse intervals: maximum approach of a pair in half an interval [m],
 # and maximum number of these intervals.
-COARSE, MOST_COARSE = 0.1, 64
-BEYOND = 1e-6  # [m] bounds are sharpened up to this much above the required distance
+COARSE_APPROACH, MAX_COARSE_INTERVALS = 0.1, 64
+BOUND_PRECISION = 1e-6  # [m] bounds are sharpened up to this much above the required distance
 HULL_VISITS = 10  # number of visited node pairs whose time equals that of one hull distance
 # Maximum number of intervals of a path, and maximum number of entries in the list of pairs that
 # these intervals leave undecided.
@@ -178,7 +179,7 @@ def pair_bounds(
         compose(scene.place[outside], work.pose[scene.frame[a]], work.T)
         padding = scene.padding[a]
         one, two = scene.tree[outside], scene.root[a]
-        is_tree = scene.kind[outside] == TREE
+        is_tree = scene.kind[outside] == KIND_TREE
     if is_tree:
         return tree_bounds(scene, one, two, padding, work.T, limit, sharp, work)
     return primitive_bounds(scene, a, outside, work.T, limit, work)
@@ -200,9 +201,9 @@ def nearness(scene: SceneArrays, work: CollisionScratch) -> float:
     """
     total = 0.0
     for k in range(scene.pairs.shape[0] + scene.outside.shape[0]):
-        d, _ = pair_bounds(scene, k, FAR * NEARNESS, -np.inf, work)
-        if d < FAR * NEARNESS:
-            total += exp(-max(d, 0.0) / NEARNESS)
+        d, _ = pair_bounds(scene, k, MAX_NEARNESS_RATIO * NEARNESS_DISTANCE, -np.inf, work)
+        if d < MAX_NEARNESS_RATIO * NEARNESS_DISTANCE:
+            total += exp(-max(d, 0.0) / NEARNESS_DISTANCE)
     return total
 
 
@@ -228,7 +229,7 @@ def bound_pairs(
             _, upper = pair_bounds(scene, k, -np.inf, -np.inf, work)
             limit = min(limit, upper)
     for k in range(out.shape[0]):
-        out[k, 0], out[k, 1] = pair_bounds(scene, k, limit, limit + BEYOND, work)
+        out[k, 0], out[k, 1] = pair_bounds(scene, k, limit, limit + BOUND_PRECISION, work)
         if closest:
             limit = min(limit, out[k, 1])
 
@@ -321,7 +322,7 @@ def block_of_path(
     fastest = 0.0
     for k in range(count):
         fastest = max(fastest, speed[k])
-    parts = min(max(int(fastest / (2.0 * COARSE)), 1), MOST_COARSE)
+    parts = min(max(int(fastest / (2.0 * COARSE_APPROACH)), 1), MAX_COARSE_INTERVALS)
     spans[0, 0], spans[0, 1] = 1.0, 0.0
     stride = 1
     while stride < parts:
@@ -346,7 +347,7 @@ def block_of_path(
             if far_apart(scene, k, need, work):
                 continue
             lower, _ = pair_bounds(
-                scene, k, need, min(need + BEYOND, margin[k] + SHARP_RANGE), work
+                scene, k, need, min(need + BOUND_PRECISION, margin[k] + SHARP_RANGE), work
             )
             if lower > need:
                 continue
@@ -386,7 +387,7 @@ def far_apart(scene: SceneArrays, k: int, distance: float, work: CollisionScratc
     a, item = scene.outside[k - own, 0], scene.outside[k - own, 1]
     kind, place = scene.kind[item], scene.place[item]
     reach = scene.node[scene.root[a], OUTER] + scene.padding[a] + distance
-    if kind == TREE:
+    if kind == KIND_TREE:
         node = scene.node[scene.tree[item]]
         return node_distance(place, node, work.centre[a]) > reach + node[OUTER]
     return centre_distance(place, scene.size[item], kind, work.centre[a]) > reach

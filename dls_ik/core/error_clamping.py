@@ -3,7 +3,7 @@
 """Error bounds, which limit the error that one step corrects.
 
 Each bound has a section with its formula and source. To add a bound, write its section, its id, its
-name in `IDS`, and its branch in :func:`clamp_error`.
+name in `CLAMPING_IDS`, and its branch in :func:`clamp_error`.
 """
 
 from math import inf, isnan, sqrt
@@ -14,8 +14,8 @@ from dls_ik.core.jit import allocating, kernel
 from dls_ik.core.linalg import copy, svd
 from dls_ik.core.types import Array, Indices, Memory, MethodParams
 
-NONE, CLAMP, HALVE = range(3)
-IDS = {"none": NONE, "clamp": CLAMP, "halve": HALVE}
+NO_ERROR_CLAMPING, CLAMP, HALVE = range(3)
+CLAMPING_IDS = {"none": NO_ERROR_CLAMPING, "clamp": CLAMP, "halve": HALVE}
 
 
 @allocating

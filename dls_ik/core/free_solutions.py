@@ -14,8 +14,8 @@ import numpy as np
 
 from dls_ik.core.attempt import error_at
 from dls_ik.core.collision import (
-    COLLIDING,
-    FREE,
+    CHECK_COLLIDING,
+    CHECK_FREE,
     MOST_VISITS,
     check_pair,
     check_primitive,
@@ -27,14 +27,14 @@ from dls_ik.core.jit import force_inline, kernel
 from dls_ik.core.kinematics import compose
 from dls_ik.core.linalg import copy, norm
 from dls_ik.core.redundancy import SlideScratch, find_direction, step_along
-from dls_ik.core.scene_arrays import INNER, OUTER, TREE, CollisionScratch, SceneArrays, relate
+from dls_ik.core.scene_arrays import INNER, KIND_TREE, OUTER, CollisionScratch, SceneArrays, relate
 from dls_ik.core.selection import (
-    ALL,
-    ATTEMPTS,
-    BLOCKED,
-    CLEAREST,
-    FIRST,
-    FOUND,
+    ATTEMPTS_COLUMN,
+    FOUND_ALL,
+    FOUND_BLOCKED,
+    FOUND_COLUMN,
+    SELECT_CLEAREST,
+    SELECT_FIRST,
     OpenSolutions,
     count_pair,
     forget_worse,
@@ -55,7 +55,8 @@ from dls_ik.core.types import (
     SearchScratch,
 )
 
-FIRST_SLIDING_ATTEMPT = 1  # number of attempts before the rule FIRST searches the self-motion too
+# number of attempts before the rule SELECT_FIRST searches the self-motion too
+FIRST_SLIDING_ATTEMPT = 1
 MAX_SLIDE_STEPS = 24  # maximum number of steps in one direction
 MAX_DIRECTIONS = 3  # maximum number of directions, each tried forward and backward
 # A direction is projected onto the self-motion, and used only if the squared cosine of the angle
@@ -93,9 +94,9 @@ def keep_free(
     A collision-free solution is stored in `row` if it is the best so far. If the solution collides
     and the arm has more than one spare joint, the search first follows the direction that separates
     the colliding pair fastest, and then several directions forward and backward. The search ends at
-    the first collision-free solution or, for the rule CLEAREST (for which the self-motion of every
-    solution is searched), when the clearance stops growing. Undecided solutions are recorded in
-    `free.opened`.
+    the first collision-free solution or, for the rule SELECT_CLEAREST (for which the self-motion of
+    every solution is searched), when the clearance stops growing. Undecided solutions are recorded
+    in `free.opened`.
 
     Returns:
         The number of steps along the self-motion.
@@ -106,16 +107,16 @@ def keep_free(
     state, value = check_solution(
         chain, params, table, general, T_d, seed, row, scratch, work, free
     )
-    if state == COLLIDING:
-        if row.counts[ATTEMPTS] == 1 and find_decided(free):
+    if state == CHECK_COLLIDING:
+        if row.counts[ATTEMPTS_COLUMN] == 1 and find_decided(free):
             copy(q, row.best)
             row.figures[0], row.figures[1] = now[0], now[1]
-            row.counts[FOUND] = BLOCKED
+            row.counts[FOUND_COLUMN] = FOUND_BLOCKED
         count_pair(row.counts, slides.collision.found[0])
-        if row.counts[FOUND] == BLOCKED:
+        if row.counts[FOUND_COLUMN] == FOUND_BLOCKED:
             return 0
-    if (state == FREE and kind != CLEAREST) or (
-        kind == FIRST and row.counts[ATTEMPTS] < FIRST_SLIDING_ATTEMPT
+    if (state == CHECK_FREE and kind != SELECT_CLEAREST) or (
+        kind == SELECT_FIRST and row.counts[ATTEMPTS_COLUMN] < FIRST_SLIDING_ATTEMPT
     ):
         return 0
     if table is not None:  # noqa: SIM102  Numba prunes branches on None only
@@ -124,13 +125,13 @@ def keep_free(
     copy(q, slides.start)
     copy(now, slides.error)
     spare = n - work.e.shape[0]
-    if spare > 1 and state != FREE:
+    if spare > 1 and state != CHECK_FREE:
         steps += slide_apart(chain, params, table, general, T_d, seed, row, scratch, work, free)
     num_directions, max_directions = 0, max(1, min(MAX_DIRECTIONS, spare))
-    if spare > 1 and kind == FIRST:  # another start costs less than further directions
-        max_directions = max_directions if row.counts[ATTEMPTS] == 1 else 0
+    if spare > 1 and kind == SELECT_FIRST:  # another start costs less than further directions
+        max_directions = max_directions if row.counts[ATTEMPTS_COLUMN] == 1 else 0
     for j in range(n):
-        if num_directions == max_directions or row.counts[FOUND] == ALL:
+        if num_directions == max_directions or row.counts[FOUND_COLUMN] == FOUND_ALL:
             break
         copy(slides.start, q)
         error_at(chain, params.stop, table, general, T_d, q, work)
@@ -145,7 +146,7 @@ def keep_free(
         for side in range(2):
             for i in range(n):
                 slides.direction[i] = slides.first[i] if side == 0 else -slides.first[i]
-            if row.counts[FOUND] != ALL:
+            if row.counts[FOUND_COLUMN] != FOUND_ALL:
                 steps += slide_free(
                     chain, params, table, general, T_d, seed, state, value, row, scratch, work, free
                 )  # fmt: skip
@@ -166,7 +167,10 @@ def find_decided(free: FreeSearch) -> bool:
         Whether there is such a pair.
     """
     for k in range(free.decided.shape[0]):
-        if free.decided[k] != 0 and check_pair(free.scene, k, free.slides.collision) == COLLIDING:
+        if (
+            free.decided[k] != 0
+            and check_pair(free.scene, k, free.slides.collision) == CHECK_COLLIDING
+        ):
             free.slides.collision.found[0] = k
             return True
     return False
@@ -191,16 +195,16 @@ def check_solution(
     recorded in `free.opened` if it may be the best.
 
     Returns:
-        FREE, COLLIDING or OPEN (undecided), and the measure of the solution by the selection rule
-        (smaller is better); inf for COLLIDING.
+        CHECK_FREE, CHECK_COLLIDING or OPEN (undecided), and the measure of the solution by the
+        selection rule (smaller is better); inf for CHECK_COLLIDING.
     """
     state, value = collides_again(free.scene, scratch.q, free.slides.collision), np.inf
-    if state != COLLIDING:
-        if params.rule.kind == CLEAREST:
+    if state != CHECK_COLLIDING:
+        if params.rule.kind == SELECT_CLEAREST:
             value = nearness(free.scene, free.slides.collision)
         else:
             value = measure(chain, params, table, general, T_d, seed, scratch.q, work)
-        if state == FREE:
+        if state == CHECK_FREE:
             keep(params.rule, scratch.q, scratch.error, value, row)
         else:
             note_open(scratch.q, scratch.error, value, row, free.opened)
@@ -224,7 +228,7 @@ def slide_free(
 ) -> int:
     """Follow the self-motion from the solution `slides.start` along `slides.direction`.
 
-    The motion ends at the first collision-free solution or, for the rule CLEAREST, when the
+    The motion ends at the first collision-free solution or, for the rule SELECT_CLEAREST, when the
     clearance no longer grows.
 
     Args:
@@ -246,8 +250,8 @@ def slide_free(
         here, value = check_solution(
             chain, params, table, general, T_d, seed, row, scratch, work, free
         )
-        if here == FREE and not (
-            params.rule.kind == CLEAREST and (last_state != FREE or value < last)
+        if here == CHECK_FREE and not (
+            params.rule.kind == SELECT_CLEAREST and (last_state != CHECK_FREE or value < last)
         ):
             return i + 1
         last_state, last = here, value
@@ -288,7 +292,7 @@ def slide_apart(
         ):
             return i
         here, _ = check_solution(chain, params, table, general, T_d, seed, row, scratch, work, free)
-        if here == FREE:
+        if here == CHECK_FREE:
             return i + 1
     return MAX_SLIDE_STEPS
 
@@ -327,7 +331,7 @@ def aim_apart(scene: SceneArrays, weights: Array, slides: SlideScratch) -> bool:
         a, item = scene.outside[k - own, 0], scene.outside[k - own, 1]
         place = scene.place[item]
         compose(place, collision.pose[scene.frame[a]], T)
-        if scene.kind[item] == TREE:
+        if scene.kind[item] == KIND_TREE:
             find_nodes(scene, scene.tree[item], scene.root[a], T, collision, nodes)
             at = nodes[1]
             x, y, z = apply(T, node[at])

@@ -20,8 +20,8 @@ from dls_ik.core.types import Array, Indices
 BALL_RADIUS = 3  # column of the radius in a row of balls
 WEIGHT = 6  # column of the weight in a row of a simplex
 SHARP_RANGE = 0.005  # [m] hulls are used for distances up to the minimum distance plus this value
-MAX_ITERATIONS = 40
-DISTANCE_TOLERANCE = 1e-10  # [m] difference of the bounds at which the algorithm stops
+MAX_HULL_ITERATIONS = 40
+HULL_DISTANCE_TOLERANCE = 1e-10  # [m] difference of the bounds at which the algorithm stops
 MIN_RELATIVE_VOLUME = 1e-9  # tetrahedra with a smaller volume, relative to edges, count as flat
 
 
@@ -96,7 +96,7 @@ def hull_distance(
     radii = ball[hull[one, 0], BALL_RADIUS] + ball[hull[two, 0], BALL_RADIUS]
     lower, upper, size = -np.inf, np.inf, 0
     nx, ny, nz = normal[0], normal[1], normal[2]
-    for _ in range(MAX_ITERATIONS):
+    for _ in range(MAX_HULL_ITERATIONS):
         far, near = _support(hull, ball, one, two, T, nx, ny, nz)
         bx, by, bz = ball[near, 0], ball[near, 1], ball[near, 2]
         x = T[0, 0] * bx + T[0, 1] * by + T[0, 2] * bz + T[0, 3] - ball[far, 0]
@@ -106,7 +106,7 @@ def hull_distance(
         if bound > lower:
             lower = bound
             normal[0], normal[1], normal[2] = nx, ny, nz
-        if lower - radii >= enough or upper - lower <= DISTANCE_TOLERANCE:
+        if lower - radii >= enough or upper - lower <= HULL_DISTANCE_TOLERANCE:
             break
         is_known = False
         for i in range(size):
@@ -126,7 +126,7 @@ def hull_distance(
             y += simplex[i, WEIGHT] * simplex[i, 1]
             z += simplex[i, WEIGHT] * simplex[i, 2]
         length = sqrt(x * x + y * y + z * z)
-        if length <= DISTANCE_TOLERANCE:
+        if length <= HULL_DISTANCE_TOLERANCE:
             return -np.inf, 0.0
         if length >= upper:
             break

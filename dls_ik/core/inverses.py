@@ -404,7 +404,7 @@ def needs_whole_inverse(method: Method, params: MethodParams) -> bool:
     weighted = method.limits in (limits.JW, limits.WLN) or (
         method.limits == limits.GP and params.form == 22
     )
-    weighted = weighted or params.policy == damping_policies.ACCURACY
+    weighted = weighted or params.policy == damping_policies.POLICY_ACCURACY
     return method.limits == limits.CTP or (weighted and goes_by_direction(method))
 
 

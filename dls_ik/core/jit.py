@@ -144,7 +144,9 @@ def compile_elsewhere(request: Callable[[MissingKernelError], object] | None) ->
 
 # Ahead of time ------------------------------------------------------------------------------------
 
-AHEAD = str(Path(__file__).parent / "ahead")  # folder of the package with compiled kernels
+PACKAGED_KERNEL_FOLDER = str(
+    Path(__file__).parent / "ahead"
+)  # folder of the package with compiled kernels
 # For each architecture: name of the LLVM processor for which the package's kernels are compiled,
 # and the features that a processor needs to run them.
 PORTABLE = {
@@ -155,9 +157,10 @@ _ahead_folder = ""  # folder for portable machine code, if this process compiles
 
 
 def keep_ahead_in(folder: str) -> None:
-    """Write portable machine code to `folder` from now on, to be shipped as :data:`AHEAD`.
+    """Write portable machine code to `folder` from now on.
 
-    The process must have been started with the environment of :func:`portable_environment`.
+    The package ships this folder as :data:`PACKAGED_KERNEL_FOLDER`. The process must have been
+    started with the environment of :func:`portable_environment`.
     """
     global _ahead_folder
     _ahead_folder = folder
@@ -211,10 +214,11 @@ class KernelFiles:
             name: Name of the kernel.
             installed: Second folder to read from, such as that of a container image; empty for no
                 second folder.
-            ahead: Folder of kernels that were compiled ahead of time; None for :data:`AHEAD`.
+            ahead: Folder of kernels that were compiled ahead of time; None for
+            :data:`PACKAGED_KERNEL_FOLDER`.
         """
         self._folder, self._name, self._installed = folder, name, installed
-        self._ahead = AHEAD if ahead is None else ahead
+        self._ahead = PACKAGED_KERNEL_FOLDER if ahead is None else ahead
 
     def load(self, key: Any) -> Any:
         """Return the machine code of a cache key; None if no folder has it for these sources.
@@ -418,7 +422,9 @@ def cache_folder(function: Callable[..., Any]) -> str | None:
     return compat.numba_cache_folder(function)
 
 
-PART, KERNEL = (None, None) if numba.config.DISABLE_JIT else compat.numba_compilers()
+PART_COMPILER, KERNEL_COMPILER = (
+    (None, None) if numba.config.DISABLE_JIT else compat.numba_compilers()
+)
 
 
 def _compile(function: F, **chosen: Any) -> F:
@@ -438,8 +444,10 @@ def _compile(function: F, **chosen: Any) -> F:
         "forceinline": False,  # explicit, because the default is the option of the calling kernel
         **chosen,
     }
-    part = numba.njit(no_cpython_wrapper=True, pipeline_class=PART, **options)(function)
-    kernel = numba.njit(pipeline_class=KERNEL, **{**options, "forceinline": False})(function)
+    part = numba.njit(no_cpython_wrapper=True, pipeline_class=PART_COMPILER, **options)(function)
+    kernel = numba.njit(pipeline_class=KERNEL_COMPILER, **{**options, "forceinline": False})(
+        function
+    )
     compat.call_as_part(kernel, part)
     # If no cache folder is writable, machine code is not saved, and every start compiles.
     with contextlib.suppress(RuntimeError, OSError):
@@ -459,7 +467,7 @@ def kernel(function: F) -> F:
 
 def allocating(function: F) -> F:
     """Compile like :func:`kernel`, for a `function` that creates or returns arrays."""
-    return _compile(function, **compat.COUNTED)
+    return _compile(function, **compat.COUNTED_OPTIONS)
 
 
 def force_inline(function: F) -> F:

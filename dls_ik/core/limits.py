@@ -10,8 +10,8 @@ dq = z + C P (e - J z)
 with C = diag(c) and P the inverse of J C by the damping law, without the columns of held joints.
 
 Each strategy has a section with its formula and source. To add a strategy, write its section, its
-id, its name in `IDS`, and its branch in :func:`activate`. The option `bug_compatible` reproduces
-errors of the published code of Colome & Torras 2012.
+id, its name in `LIMIT_IDS`, and its branch in :func:`activate`. The option `bug_compatible`
+reproduces errors of the published code of Colome & Torras 2012.
 """
 
 from math import sqrt, tanh
@@ -34,9 +34,9 @@ from dls_ik.core.types import (
     Workspace,
 )
 
-NONE, JC, CTP, ACTIVE, JW, GP, TA, TP, WLN, JC_AS_RUN = range(10)
-IDS = {
-    "none": NONE,
+NO_LIMIT_STRATEGY, JC, CTP, ACTIVE, JW, GP, TA, TP, WLN, JC_AS_RUN = range(10)
+LIMIT_IDS = {
+    "none": NO_LIMIT_STRATEGY,
     "jw": JW,
     "gp": GP,
     "ta": TA,
@@ -83,13 +83,13 @@ def jc_activate(method: Method, chain: Chain, q: Array, J: Array, e: Array, h: A
 # after this motion. The step is not clipped to the limits, so that solutions may violate limits.
 
 
-BEYOND = 1e-12  # [rad or m] rounding error of a joint that was moved to its limit
+LIMIT_ROUNDING = 1e-12  # [rad or m] rounding error of a joint that was moved to its limit
 
 
 @force_inline
 def is_beyond(chain: Chain, j: int, q: float) -> bool:
     """Return whether the position q [rad or m] of joint j is outside its limits."""
-    return q > chain.upper[j] + BEYOND or q < chain.lower[j] - BEYOND
+    return q > chain.upper[j] + LIMIT_ROUNDING or q < chain.lower[j] - LIMIT_ROUNDING
 
 
 @allocating
@@ -349,7 +349,7 @@ def jw_activate(chain: Chain, q: Array, memory: Memory, c: Array) -> None:
 # D^2 = alpha1^2 I + alpha2^2 A: then C = D^-1, z = alpha1^2 D^-2 v, and lambda = 1.
 
 
-PLAIN, SCALED, WEIGHTED = 24, 23, 22
+FORM_PLAIN, FORM_SCALED, FORM_WEIGHTED = 24, 23, 22
 
 
 @kernel
@@ -370,13 +370,13 @@ def gp_activate(
     """
     z, c = limit.motion, limit.scale
     square = params.alpha1 * params.alpha1
-    if params.form == WEIGHTED:
+    if params.form == FORM_WEIGHTED:
         for j in range(v.shape[0]):
             D2 = square + params.alpha2 * params.alpha2 * joint_weights[j]
             c[j] = 1.0 / sqrt(D2)
             z[j] = square / D2 * v[j]
         return 1.0
-    scale = square / lambda2 if params.form == SCALED and lambda2 > 0.0 else 1.0
+    scale = square / lambda2 if params.form == FORM_SCALED and lambda2 > 0.0 else 1.0
     for j in range(v.shape[0]):
         z[j] = scale * v[j]
     return lambda2

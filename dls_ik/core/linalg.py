@@ -12,7 +12,7 @@ import numpy as np
 from dls_ik.core.jit import allocating, force_inline, kernel
 from dls_ik.core.types import Array
 
-EPSILON = 2.220446049250313e-16
+MACHINE_EPSILON = 2.220446049250313e-16
 MAX_JACOBI_SWEEPS = 30  # usually, four to seven sweeps suffice
 
 
@@ -171,7 +171,7 @@ def svd(B: Array, Ut: Array, s: Array, Vt: Array) -> None:
         s[i] = sqrt(_dot_rows(Vt, i, i))
     _sort_falling(Ut, s, Vt)
     for i in range(r):
-        if s[i] > r * EPSILON * s[0]:
+        if s[i] > r * MACHINE_EPSILON * s[0]:
             for k in range(B.shape[1]):
                 Vt[i, k] /= s[i]
         else:
@@ -195,11 +195,13 @@ def _sweep(W: Array, Ut: Array) -> bool:
     largest = 0.0
     for i in range(r):
         largest = max(largest, _dot_rows(W, i, i))
-    rounding = (r * EPSILON) ** 2 * largest  # rows with a smaller squared norm are rounding errors
+    rounding = (
+        r * MACHINE_EPSILON
+    ) ** 2 * largest  # rows with a smaller squared norm are rounding errors
     for i in range(r - 1):
         for j in range(i + 1, r):
             a, b, g = _dot_rows(W, i, i), _dot_rows(W, j, j), _dot_rows(W, i, j)
-            if min(a, b) <= rounding or g * g <= 16.0 * EPSILON * EPSILON * a * b:
+            if min(a, b) <= rounding or g * g <= 16.0 * MACHINE_EPSILON * MACHINE_EPSILON * a * b:
                 continue
             turned = True
             zeta = (b - a) / (2.0 * g)

@@ -10,7 +10,7 @@ from dls_ik.core.hulls import SHARP_RANGE, HullScratch, hull_scratch
 from dls_ik.core.jit import allocating, kernel
 from dls_ik.core.linalg import copy
 from dls_ik.core.proximity import (
-    ROUNDING,
+    DISTANCE_ROUNDING,
     leaf_points,
     nearest_leaves,
     place_pair,
@@ -19,9 +19,11 @@ from dls_ik.core.proximity import (
 from dls_ik.core.scene_arrays import STACK, SceneArrays, place_frames, unpack_scene
 from dls_ik.core.types import Array, Indices
 
-ROWS = 32  # maximum number of pairs of leaves whose distances are controlled together
+# maximum number of pairs of leaves whose distances are controlled together
+MAX_CONTROLLED_PAIRS = 32
 MARGIN = 3e-4  # [m] the reference exceeds the minimum distances of the command by this value
-AHEAD = 0.05  # [m] distances are computed up to `influence` plus this value, for later cycles
+# [m] distances are computed up to `influence` plus this value, for later cycles
+EXACT_DISTANCE_MARGIN = 0.05
 
 
 @allocating
@@ -80,10 +82,12 @@ def watch(
             is_placed = True
         place_pair(arrays, k, pose, T)
         sharp = limits[1][k] + SHARP_RANGE
-        d = nearest_leaves(arrays, k, T, influence + AHEAD, sharp, stack, bound, hulls, found)
-        known[0][k] = max(d, bound[0]) if d >= influence + AHEAD else d
+        d = nearest_leaves(
+            arrays, k, T, influence + EXACT_DISTANCE_MARGIN, sharp, stack, bound, hulls, found
+        )
+        known[0][k] = max(d, bound[0]) if d >= influence + EXACT_DISTANCE_MARGIN else d
         seen[1][k, 0], seen[1][k, 1] = found[0], found[1]
-        limits[0][k] = min(limits[1][k], max(limits[0][k], d - 0.5 * ROUNDING))
+        limits[0][k] = min(limits[1][k], max(limits[0][k], d - 0.5 * DISTANCE_ROUNDING))
         if d < best:
             nearest, best = k, d
             leaves[0], leaves[1] = found[0], found[1]
@@ -124,12 +128,13 @@ def near_rows(
             arrays of `seen`. They are used if `watch` was called for an equal q.
         q: (n,) joint positions [rad or m].
         influence: Distance within which pairs are considered [m].
-        leaves: (ROWS, 4) list of the rows as in :func:`dls_ik.core.avoidance.follow_apart`: rows of
-            the previous cycle, replaced by the new rows.
-        N: (ROWS, n) rows, written.
-        remaining: (ROWS,) motion along each row that is left before the minimum distance, written
-            [rad or m].
-        pair: (ROWS,) index of the pair of each row, written.
+        leaves: (MAX_CONTROLLED_PAIRS, 4) list of the rows as in
+            :func:`dls_ik.core.avoidance.follow_apart`: rows of the previous cycle, replaced by the
+            new rows.
+        N: (MAX_CONTROLLED_PAIRS, n) rows, written.
+        remaining: (MAX_CONTROLLED_PAIRS,) motion along each row that is left before the minimum
+            distance, written [rad or m].
+        pair: (MAX_CONTROLLED_PAIRS,) index of the pair of each row, written.
 
     Returns:
         The number of rows.
@@ -148,7 +153,7 @@ def near_rows(
     found, points = np.empty(2, np.int64), np.empty((3, 3))
     count, is_placed = 0, False
     for k in range(known[0].shape[0]):
-        if known[0][k] >= influence or count >= ROWS:
+        if known[0][k] >= influence or count >= MAX_CONTROLLED_PAIRS:
             continue
         if not is_placed:
             place_frames(scene, q, pose)
@@ -159,7 +164,7 @@ def near_rows(
         else:
             sharp = least[k] + SHARP_RANGE
             known[0][k] = nearest_leaves(
-                scene, k, T, influence + AHEAD, sharp, stack, bound, hulls, found
+                scene, k, T, influence + EXACT_DISTANCE_MARGIN, sharp, stack, bound, hulls, found
             )
         if known[0][k] >= influence:
             continue
@@ -169,9 +174,9 @@ def near_rows(
             leaves[count, 3] = 0
             count += 1
     nearest = count
-    for i in range(ROWS):
+    for i in range(MAX_CONTROLLED_PAIRS):
         k = before[i, 0]
-        if k < 0 or count >= ROWS:
+        if k < 0 or count >= MAX_CONTROLLED_PAIRS:
             break
         is_new = known[0][k] < influence
         for c in range(nearest):
@@ -187,7 +192,7 @@ def near_rows(
                 for c in range(4):
                     leaves[count, c] = before[i, c]
                 count += 1
-    if count < ROWS:
+    if count < MAX_CONTROLLED_PAIRS:
         leaves[count, 0] = -1
     return count
 

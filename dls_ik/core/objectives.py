@@ -3,7 +3,7 @@
 """Objectives: functions H(q) that redundant arms minimise, and the gradients of H.
 
 Each objective has a section with its formula and source. To add an objective, write its section,
-its id, its name in `IDS`, and its branch in :func:`gradient`.
+its id, its name in `OBJECTIVE_IDS`, and its branch in :func:`gradient`.
 """
 
 from math import copysign, sqrt
@@ -16,15 +16,21 @@ from dls_ik.core.linalg import copy, manipulability, svd
 from dls_ik.core.task import task_jacobian
 from dls_ik.core.types import Array, Chain, GeneralProblem, TaskParams, Workspace
 
-LIMITS, CENTRING, MANIPULABILITY, POSTURE, OBSTACLE = range(5)
-IDS = {
-    "limits": LIMITS,
-    "centring": CENTRING,
-    "manipulability": MANIPULABILITY,
-    "posture": POSTURE,
-    "obstacle": OBSTACLE,
+(
+    OBJECTIVE_LIMITS,
+    OBJECTIVE_CENTRING,
+    OBJECTIVE_MANIPULABILITY,
+    OBJECTIVE_POSTURE,
+    OBJECTIVE_OBSTACLE,
+) = range(5)
+OBJECTIVE_IDS = {
+    "limits": OBJECTIVE_LIMITS,
+    "centring": OBJECTIVE_CENTRING,
+    "manipulability": OBJECTIVE_MANIPULABILITY,
+    "posture": OBJECTIVE_POSTURE,
+    "obstacle": OBJECTIVE_OBSTACLE,
 }
-NAMES = tuple(IDS)
+OBJECTIVE_NAMES = tuple(OBJECTIVE_IDS)
 STEEPEST = 1e6  # maximum absolute term of H, and derivative, of a joint in `limits` and `centring`
 
 
@@ -123,7 +129,7 @@ def centring_gradient(chain: Chain, q: Array, out: Array) -> float:
 # section 4).
 
 
-STEP = 1e-5  # [rad or m] step of the central differences
+GRADIENT_STEP = 1e-5  # [rad or m] step of the central differences
 
 
 @allocating
@@ -145,10 +151,10 @@ def manipulability_gradient(
     near = np.empty(q.shape[0])
     copy(q, near)
     for j in range(q.shape[0]):
-        near[j] = q[j] + STEP
+        near[j] = q[j] + GRADIENT_STEP
         above = manipulability_value(chain, task, T_d, near)
-        near[j] = q[j] - STEP
-        out[j] = (above - manipulability_value(chain, task, T_d, near)) / (2.0 * STEP)
+        near[j] = q[j] - GRADIENT_STEP
+        out[j] = (above - manipulability_value(chain, task, T_d, near)) / (2.0 * GRADIENT_STEP)
         near[j] = q[j]
     return manipulability_value(chain, task, T_d, q)
 
@@ -335,13 +341,13 @@ def gradient(
         work: Holds the forward kinematics at q.
         out: (n,) gradient, written [1/rad or 1/m].
     """
-    if general.params.objective == CENTRING:
+    if general.params.objective == OBJECTIVE_CENTRING:
         return centring_gradient(chain, q, out)
-    elif general.params.objective == MANIPULABILITY:
+    elif general.params.objective == OBJECTIVE_MANIPULABILITY:
         return manipulability_gradient(chain, general.task, T_d, q, out)
-    elif general.params.objective == POSTURE:
+    elif general.params.objective == OBJECTIVE_POSTURE:
         return posture_gradient(general.reference, q, out)
-    elif general.params.objective == OBSTACLE:
+    elif general.params.objective == OBJECTIVE_OBSTACLE:
         return obstacle_gradient(
             chain, general.obstacle, general.params.influence, work.axes, work.T, out
         )

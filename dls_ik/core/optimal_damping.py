@@ -34,7 +34,7 @@ from dls_ik.core.linalg import svd, times
 from dls_ik.core.step_bounds import bounded_sum, goes_by_direction, shorten_to_norm
 from dls_ik.core.types import Array, Grouping, Memory, Method, MethodParams
 
-NEWTON, RECIPROCAL = 17, 18
+SEARCH_NEWTON, SEARCH_RECIPROCAL = 17, 18
 T = 1e-4  # minimum lambda in (28); without a minimum, (27) has a pole at 0
 MOST_ITERATIONS = 50
 MOST_BISECTIONS = 300
@@ -140,7 +140,7 @@ def _find_root(params: MethodParams, c: Array, d: Array, start: float) -> tuple[
             low = a
         if newton > low:
             low = newton
-        a = newton if params.search == NEWTON else a - phi / Delta * (phi - Delta) / slope
+        a = newton if params.search == SEARCH_NEWTON else a - phi / Delta * (phi - Delta) / slope
     return high, MOST_ITERATIONS + MOST_BISECTIONS
 
 

@@ -17,9 +17,9 @@ from dls_ik.core.hulls import (
 from dls_ik.core.jit import force_inline, kernel
 from dls_ik.core.kinematics import compose
 from dls_ik.core.scene_arrays import (
+    KIND_TREE,
     OUTER,
     STACK,
-    TREE,
     SceneArrays,
     relate,
 )
@@ -32,7 +32,7 @@ from dls_ik.core.shape_distance import (
 )
 from dls_ik.core.types import Array, Indices
 
-ROUNDING = 2e-7  # [m] tolerance for rounding in comparisons of distances
+DISTANCE_ROUNDING = 2e-7  # [m] tolerance for rounding in comparisons of distances
 MOST_NODES = 40_000  # maximum number of node pairs visited; a path that needs more is not certified
 
 
@@ -53,7 +53,7 @@ def parts_of_pair(scene: SceneArrays, k: int) -> tuple[int, int, int, float]:
         a, b = scene.pairs[k, 0], scene.pairs[k, 1]
         return -1, scene.root[a], scene.root[b], scene.padding[a] + scene.padding[b]
     a, item = scene.outside[k - own, 0], scene.outside[k - own, 1]
-    one = scene.tree[item] if scene.kind[item] == TREE else -1
+    one = scene.tree[item] if scene.kind[item] == KIND_TREE else -1
     return item, one, scene.root[a], scene.padding[a]
 
 

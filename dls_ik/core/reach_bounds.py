@@ -34,7 +34,8 @@ LEAN = 2  # cosine of the angle between n and a
 MOMENT = 3  # moment of the line along a through p about the line along n through b [m]
 
 
-ROUGHNESS = 3e-9  # maximum displacement of a unit vector by errors of a valid rotation matrix
+# Maximum displacement of a unit vector by errors of a valid rotation matrix.
+UNIT_VECTOR_ERROR = 3e-9
 SKEWNESS = 1e-8  # allowance for slides that are not exactly perpendicular, per length along a slide
 
 
@@ -67,7 +68,7 @@ def beyond_reach(
         position_tolerance: Tolerance of the position [m].
         rotation_tolerance: Tolerance of the rotation [rad].
     """
-    turn = rotation_tolerance + ROUGHNESS
+    turn = rotation_tolerance + UNIT_VECTOR_ERROR
     beyond = False
     for k in range(reach.kind.shape[0]):
         kind, tip, base = reach.kind[k], reach.tip, reach.base

@@ -19,8 +19,8 @@ from dls_ik.core.jit import allocating, force_inline, kernel
 from dls_ik.core.kinematics import compose, move_joint
 from dls_ik.core.types import Array, Indices
 
-# Kinds of objects; CAVITY is the outside of a ball.
-SPHERE, BOX, CYLINDER, CAPSULE, PLANE, TREE, CAVITY = range(7)
+# Kinds of objects; KIND_CAVITY is the outside of a ball.
+KIND_SPHERE, KIND_BOX, KIND_CYLINDER, KIND_CAPSULE, KIND_PLANE, KIND_TREE, KIND_CAVITY = range(7)
 OUTER, INNER = 3, 4  # columns of the radii in a row of nodes
 STACK = 512  # maximum number of pending nodes; larger than the sum of the depths of two trees
 
@@ -44,8 +44,8 @@ class SceneArrays(NamedTuple):
     frame: Indices  # (g,) frame of each moving shape
     root: Indices  # (g,) root node of each moving shape; its nodes are given in its frame
     padding: Array  # (g,) length added to the radii of each moving shape [m]
-    kind: Indices  # (w,) kind of each object: SPHERE to CAVITY
-    tree: Indices  # (w,) root node of an object of the kind TREE; its nodes are given in its frame
+    kind: Indices  # (w,) kind of each object: KIND_SPHERE to KIND_CAVITY
+    tree: Indices  # (w,) root node of an object of KIND_TREE; its nodes are given in its frame
     size: Array  # (w, 3) radius, half edges, or radius and half length of a primitive [m]
     place: Array  # (w, 3, 4) transform from the frame of the root link to that of the object
     child: Indices  # (N,) index of the first of the two consecutive children; -1 for a leaf
@@ -70,8 +70,8 @@ class CollisionScratch(NamedTuple):
 
 # Packing ------------------------------------------------------------------------------------------
 
-IS_WHOLE = tuple(hint == Indices for hint in get_type_hints(SceneArrays).values())
-SIZES = 7  # number of sizes at the start of the integers: f, g, w, N, M, p, s
+SCENE_FIELD_IS_WHOLE = tuple(hint == Indices for hint in get_type_hints(SceneArrays).values())
+NUM_SCENE_SIZES = 7  # number of sizes at the start of the integers: f, g, w, N, M, p, s
 
 
 def pack_scene(scene: SceneArrays) -> tuple[Array, Indices]:
@@ -79,7 +79,7 @@ def pack_scene(scene: SceneArrays) -> tuple[Array, Indices]:
     lengths = (scene.parent, scene.frame, scene.kind, scene.child, scene.ball, scene.pairs,
                scene.outside)  # fmt: skip
     parts: tuple[list[NDArray[np.generic]], ...] = ([], [np.array([len(e) for e in lengths])])
-    for array, is_whole in zip(scene, IS_WHOLE, strict=True):
+    for array, is_whole in zip(scene, SCENE_FIELD_IS_WHOLE, strict=True):
         parts[is_whole].append(np.asarray(array).ravel())
     numbers = np.concatenate([np.zeros(0), *parts[0]]).astype(np.float64)
     return numbers, np.concatenate(parts[1]).astype(np.int64)
@@ -90,7 +90,7 @@ def unpack_scene(numbers: Array, integers: Indices) -> SceneArrays:
     """Return a scene whose arrays are views of the two arrays of :func:`pack_scene`."""
     f, g, w, count, balls = integers[0], integers[1], integers[2], integers[3], integers[4]
     p, s = integers[5], integers[6]
-    whole, others = integers[SIZES:], numbers
+    whole, others = integers[NUM_SCENE_SIZES:], numbers
     geometry, objects = whole[3 * f :], whole[3 * f + 2 * g :]
     hulls = objects[2 * w + count :]
     rest = hulls[2 * count :]

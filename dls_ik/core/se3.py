@@ -10,9 +10,7 @@ from math import atan2, cos, hypot, pi, sin, sqrt, tan
 import numpy as np
 
 from dls_ik.core.jit import allocating, force_inline, kernel
-from dls_ik.core.types import Array
-
-FARTHEST = 1e9  # [m] maximum distance of a pose from the base, for accurate squares
+from dls_ik.core.types import MAX_POSE_COORDINATE, Array
 
 
 @force_inline
@@ -110,7 +108,7 @@ def is_pose(T: Array, tolerance: float) -> bool:
     """
     for i in range(4):
         for j in range(4):
-            if not abs(T[i, j]) <= FARTHEST:
+            if not abs(T[i, j]) <= MAX_POSE_COORDINATE:
                 return False
     for j in range(4):
         if abs(T[3, j] - (1.0 if j == 3 else 0.0)) > tolerance:
@@ -178,7 +176,7 @@ def moved(T: Array, V: Array) -> Array:
 # A quaternion (w, v) whose w^2 + (v . a)^2, relative to the squared length, is smaller than this
 # value is a half turn about an axis perpendicular to a, which has no angle about a.
 VANISHING = 1e-20
-SMALL = 1e-4  # [rad] maximum angle for which the first terms of a series are used
+MAX_SERIES_ANGLE = 1e-4  # [rad] maximum angle for which the first terms of a series are used
 FLATTEST = 0.05  # minimum divisor that replaces small cosines of the second Euler angle
 
 
@@ -322,7 +320,7 @@ def vector_gradient(phi: Array, c: int) -> tuple[float, float, float]:
     x, y, z = phi[0], phi[1], phi[2]
     t2 = x * x + y * y + z * z
     share = 1.0 / 12.0
-    if t2 > SMALL * SMALL:
+    if t2 > MAX_SERIES_ANGLE * MAX_SERIES_ANGLE:
         half = 0.5 * sqrt(t2)
         share = (1.0 - half / tan(half)) / t2
     i, j, k = unit(c)
@@ -350,7 +348,7 @@ def swing_gradient(E: Array, axis: int, c: int) -> tuple[float, float, float]:
     u, v = (axis + 1) % 3, (axis + 2) % 3
     sine, cosine = hypot(a[u], a[v]), a[axis]
     f, slope = 1.0, -1.0 / 3.0
-    if sine > SMALL:
+    if sine > MAX_SERIES_ANGLE:
         t = atan2(sine, cosine)
         f, slope = t / sine, (t * cosine - sine) / sine**3
     elif cosine < 0.0:

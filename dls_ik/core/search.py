@@ -13,20 +13,20 @@ from math import pi
 import numpy as np
 from numpy.typing import NDArray
 
-from dls_ik.core.attempt import REACHED, attempt, error_at
+from dls_ik.core.attempt import ATTEMPT_REACHED, attempt, error_at
 from dls_ik.core.fast.step import slide
 from dls_ik.core.fast.table import look_up, next_start
 from dls_ik.core.free_solutions import FreeSearch, keep_free
 from dls_ik.core.jit import force_inline
 from dls_ik.core.linalg import copy, norm
 from dls_ik.core.selection import (
-    ALL,
-    ATTEMPTS,
-    FOUND,
-    NEAREST,
-    NOTHING,
-    STATE,
-    STEPS,
+    ATTEMPTS_COLUMN,
+    FOUND_ALL,
+    FOUND_COLUMN,
+    FOUND_NOTHING,
+    RANDOM_STATE_COLUMN,
+    SELECT_NEAREST,
+    STEPS_COLUMN,
     distance,
     end_if_enough,
     keep,
@@ -49,8 +49,9 @@ from dls_ik.core.types import (
 )
 
 DIFFICULT_AFTER = 32  # number of attempts after which a pose counts as difficult
-UNKNOWN, EXHAUSTED = -1, -2  # values used instead of the index of a table leaf
-TURNS, REDUNDANCY, OBSERVE = range(3)  # phases of `approach`; the last phase evaluates q again
+LEAF_UNKNOWN, LEAF_EXHAUSTED = -1, -2  # values used instead of the index of a table leaf
+# phases of `approach`; the last phase evaluates q again
+PHASE_TURNS, PHASE_REDUNDANCY, PHASE_OBSERVE = range(3)
 MAX_TURNS = 1e6  # maximum number of whole turns; more turns leave too few digits for tolerances
 MAX_START_VALUE = 1e18  # [rad or m] maximum joint position of a start; its square is finite
 
@@ -92,32 +93,36 @@ def search(
     method, stop = params.method, params.stop
     counts, best, figures = row.counts, row.best, row.figures
     q, now, state = scratch.q, scratch.error, scratch.random_state
-    leaf = UNKNOWN
-    state[0] = np.uint64(counts[STATE])
+    leaf = LEAF_UNKNOWN
+    state[0] = np.uint64(counts[RANDOM_STATE_COLUMN])
     if free is not None:
         take_answers(params.rule, row, free.opened)
     for _ in range(attempts):
-        if counts[FOUND] >= ALL:
+        if counts[FOUND_COLUMN] >= FOUND_ALL:
             break
         # Run one attempt from the next start configuration.
-        is_long = is_long_attempt(stop, counts[ATTEMPTS])
-        leaf = choose_start(chain, params, table, seed, counts[ATTEMPTS], leaf, scratch, work)
+        is_long = is_long_attempt(stop, counts[ATTEMPTS_COLUMN])
+        leaf = choose_start(
+            chain, params, table, seed, counts[ATTEMPTS_COLUMN], leaf, scratch, work
+        )
         status, steps = attempt(chain, method, stop, table, general, T_d, is_long, q, work, now)
-        is_first = counts[ATTEMPTS] == 0
-        counts[ATTEMPTS] += 1
-        counts[STEPS] += steps
+        is_first = counts[ATTEMPTS_COLUMN] == 0
+        counts[ATTEMPTS_COLUMN] += 1
+        counts[STEPS_COLUMN] += steps
         # Keep a solution if it is the best so far.
-        if status == REACHED:
-            counts[STEPS] += approach(chain, params, table, general, T_d, seed, scratch, work)
+        if status == ATTEMPT_REACHED:
+            counts[STEPS_COLUMN] += approach(
+                chain, params, table, general, T_d, seed, scratch, work
+            )
             if free is None:
                 value = measure(chain, params, table, general, T_d, seed, q, work)
                 keep(params.rule, q, now, value, row)
             if free is not None:
-                counts[STEPS] += keep_free(
+                counts[STEPS_COLUMN] += keep_free(
                     chain, params, table, general, T_d, seed, row, scratch, work, free
                 )
         # If there is no solution yet, keep the configuration with the smallest error.
-        if counts[FOUND] == NOTHING and (
+        if counts[FOUND_COLUMN] == FOUND_NOTHING and (
             is_first or scaled_error(stop, now) < scaled_error(stop, figures)
         ):
             copy(q, best)
@@ -126,7 +131,7 @@ def search(
             if free.opened.answers[0] > 0:
                 break
         end_if_enough(params.rule, counts)
-    counts[STATE] = np.int64(state[0])
+    counts[RANDOM_STATE_COLUMN] = np.int64(state[0])
 
 
 # Starts ------------------------------------------------------------------------------------------
@@ -151,12 +156,12 @@ def choose_start(
 
     Args:
         index: Number of previous attempts for this pose.
-        leaf: Result of this function for the previous attempt; UNKNOWN for the first attempt of a
-            call.
+        leaf: Result of this function for the previous attempt; LEAF_UNKNOWN for the first attempt
+            of a call.
 
     Returns:
-        Index of the first row of the leaf; UNKNOWN if the table was not used yet, EXHAUSTED if all
-        rows of the leaf are used or there is no table.
+        Index of the first row of the leaf; LEAF_UNKNOWN if the table was not used yet,
+        LEAF_EXHAUSTED if all rows of the leaf are used or there is no table.
     """
     starts, rule, q, state = params.starts, params.rule, scratch.q, scratch.random_state
     if index == 0 and rule.seeded:
@@ -164,21 +169,21 @@ def choose_start(
         return leaf
     if table is not None:
         used = 0
-        if leaf == UNKNOWN:
+        if leaf == LEAF_UNKNOWN:
             leaf = look_up(chain, table, params.stop.rotation_weight, work)
             used = index - (1 if rule.seeded else 0)  # rows used before the search was interrupted
         while leaf >= 0:
             if not next_start(chain, table, leaf, q, work):
-                leaf = EXHAUSTED
+                leaf = LEAF_EXHAUSTED
             elif used == 0:
                 turn_inside(starts.periodic, chain.lower, chain.upper, q)
                 return leaf
             used -= 1
     random_start(starts, index >= DIFFICULT_AFTER and index % 4 == 0, state, q)
-    if rule.kind == NEAREST:
+    if rule.kind == SELECT_NEAREST:
         unwind(starts.periodic, chain.lower, chain.upper, seed, q)
         draw_near(seed, uniform(state), q)
-    return EXHAUSTED
+    return LEAF_EXHAUSTED
 
 
 @force_inline
@@ -301,21 +306,21 @@ def approach(
     """
     stop, starts = params.stop, params.starts
     q, kept, steps, weights = scratch.q, scratch.kept, 0, params.starts.joint_weights
-    for phase in range(TURNS, OBSERVE + 1):
+    for phase in range(PHASE_TURNS, PHASE_OBSERVE + 1):
         changed = False
         copy(q, kept)
-        if phase == TURNS:
+        if phase == PHASE_TURNS:
             changed = unwind(starts.periodic, chain.lower, chain.upper, seed, q)
         if table is not None:
             farther = distance(weights, q, seed) > 0.0
-            if phase == REDUNDANCY and params.rule.kind == NEAREST and farther:
+            if phase == PHASE_REDUNDANCY and params.rule.kind == SELECT_NEAREST and farther:
                 steps = slide(chain, stop, starts, seed, q, work)
                 changed = steps > 0
-        if not changed and (phase != OBSERVE or steps == 0):
+        if not changed and (phase != PHASE_OBSERVE or steps == 0):
             continue
         position, rotation = error_at(chain, stop, table, general, T_d, q, work)
         if not is_reached(stop, position, rotation, norm(work.e)) or (
-            phase == REDUNDANCY and distance(weights, q, seed) > distance(weights, kept, seed)
+            phase == PHASE_REDUNDANCY and distance(weights, q, seed) > distance(weights, kept, seed)
         ):
             copy(kept, q)  # a turn of a joint far from zero can cause a large rounding error
         else:

@@ -14,14 +14,14 @@ import numpy as np
 
 from dls_ik.core.fast.kinematics import aim
 from dls_ik.core.fast.packed import unpack
-from dls_ik.core.fast.table import LEAF
+from dls_ik.core.fast.table import LEAF_ROWS
 from dls_ik.core.free_solutions import FreeSearch
 from dls_ik.core.jit import allocating, force_inline, kernel
 from dls_ik.core.redundancy import slide_scratch
 from dls_ik.core.scene_arrays import unpack_scene
 from dls_ik.core.se3 import is_pose
 from dls_ik.core.search import search
-from dls_ik.core.selection import ATTEMPTS, OpenSolutions
+from dls_ik.core.selection import ATTEMPTS_COLUMN, OpenSolutions
 from dls_ik.core.types import (
     WIDEST,
     AnyChain,
@@ -68,7 +68,7 @@ def search_packed(
     near, params = near_seed(chain, SearchParams(method, stop, starts, SelectionRule(*rule)))
     search_fast(
         chain, near, starts, params, table, PoseTargets(*targets), attempts, Rows(*rows),
-        search_scratch(near), fast_workspace(near, LEAF), None,
+        search_scratch(near), fast_workspace(near, LEAF_ROWS), None,
     )  # fmt: skip
 
 
@@ -99,7 +99,7 @@ def search_packed_free(
     slides = slide_scratch(arrays, starts.lower.shape[0], 6)
     search_fast(
         chain, near, starts, params, table, PoseTargets(*targets), 0, Rows(*rows),
-        search_scratch(near), fast_workspace(near, LEAF),
+        search_scratch(near), fast_workspace(near, LEAF_ROWS),
         FreeSearch(arrays, slides, OpenSolutions(*opened), until, scene[2]),
     )  # fmt: skip
 
@@ -300,7 +300,7 @@ def search_row(
     if free is not None:
         opened = OpenSolutions(free.opened.candidates[i], free.opened.answers[i])
         mine = FreeSearch(free.scene, free.slides, opened, free.until, free.decided)
-        left = free.until[i] - row.counts[ATTEMPTS]
+        left = free.until[i] - row.counts[ATTEMPTS_COLUMN]
         search(near, params, table, general, T, seed, left, row, scratch, work, mine)
 
 

@@ -27,13 +27,12 @@ from dls_ik.core.types import (
 
 # Columns of Rows.counts: number of attempts, number of steps, one of the four values below, and the
 # state of the random generator. With a scene, there are two columns for each counted pair, starting
-# at PAIRS: the index of the pair plus 1, and the number of its collisions.
-ATTEMPTS, STEPS, FOUND, STATE, PAIRS = range(5)
-# Values of the column FOUND. NOTHING: no solution yet; SOMETHING: a solution, but the search
-# continues; ALL: the search is finished; BLOCKED: the search is finished because a pair collides in
-# all solutions of the pose.
-NOTHING, SOMETHING, ALL, BLOCKED = range(4)
-FIRST, NEAREST, DEXTROUS, CLEAREST = range(4)  # kinds of SelectionRule
+# at PAIRS_COLUMN: the index of the pair plus 1, and the number of its collisions.
+ATTEMPTS_COLUMN, STEPS_COLUMN, FOUND_COLUMN, RANDOM_STATE_COLUMN, PAIRS_COLUMN = range(5)
+# Values of the column FOUND_COLUMN: no solution yet; a solution, but the search continues; the
+# search is finished; the search is finished because a pair collides in all solutions of the pose.
+FOUND_NOTHING, FOUND_SOMETHING, FOUND_ALL, FOUND_BLOCKED = range(4)
+SELECT_FIRST, SELECT_NEAREST, SELECT_DEXTROUS, SELECT_CLEAREST = range(4)  # kinds of SelectionRule
 
 SLOTS = 8  # number of colliding pairs that are counted
 CANDIDATES = 8  # maximum number of undecided solutions that one attempt can record
@@ -63,13 +62,13 @@ def keep(rule: SelectionRule, q: Array, error: Array, value: float, row: Rows) -
         row: State of the search for the pose, read and written.
     """
     counts, best, figures = row.counts, row.best, row.figures
-    if counts[FOUND] == NOTHING or value < figures[2]:
+    if counts[FOUND_COLUMN] == FOUND_NOTHING or value < figures[2]:
         for j in range(best.shape[0]):
             best[j] = q[j]
         figures[0], figures[1], figures[2] = error[0], error[1], value
-    counts[FOUND] = SOMETHING
-    if rule.kind == FIRST or (rule.kind == NEAREST and value == 0.0):
-        counts[FOUND] = ALL
+    counts[FOUND_COLUMN] = FOUND_SOMETHING
+    if rule.kind == SELECT_FIRST or (rule.kind == SELECT_NEAREST and value == 0.0):
+        counts[FOUND_COLUMN] = FOUND_ALL
 
 
 @force_inline
@@ -80,8 +79,8 @@ def end_if_enough(rule: SelectionRule, counts: Indices) -> None:
         rule: The selection rule, with the number of attempts `num_candidates`.
         counts: Counts of the row, read and written.
     """
-    if counts[FOUND] == SOMETHING and counts[ATTEMPTS] >= rule.num_candidates:
-        counts[FOUND] = ALL
+    if counts[FOUND_COLUMN] == FOUND_SOMETHING and counts[ATTEMPTS_COLUMN] >= rule.num_candidates:
+        counts[FOUND_COLUMN] = FOUND_ALL
 
 
 @force_inline
@@ -97,16 +96,16 @@ def measure(
 ) -> float:
     """Return the measure of a solution by the selection rule; smaller is better.
 
-    The measure is the distance from the seed for NEAREST, the negative manipulability for
-    DEXTROUS, and 0 for FIRST. The measure for CLEAREST is computed in
+    The measure is the distance from the seed for SELECT_NEAREST, the negative manipulability for
+    SELECT_DEXTROUS, and 0 for SELECT_FIRST. The measure for SELECT_CLEAREST is computed in
     :mod:`dls_ik.core.free_solutions`.
 
     Args:
         q: (n,) solution [rad or m], for which `work` holds the kinematics.
     """
-    if params.rule.kind == NEAREST:
+    if params.rule.kind == SELECT_NEAREST:
         return distance(params.starts.joint_weights, q, seed)
-    if params.rule.kind == DEXTROUS:
+    if params.rule.kind == SELECT_DEXTROUS:
         write_jacobian(chain, params.stop, table, general, T_d, work)
         return -dexterity(work.J)
     return 0.0
@@ -141,8 +140,8 @@ def count_pair(counts: Indices, pair: int) -> None:
         counts: Counts of the row, read and written.
         pair: Index of the pair.
     """
-    smallest = PAIRS
-    for at in range(PAIRS, counts.shape[0], 2):
+    smallest = PAIRS_COLUMN
+    for at in range(PAIRS_COLUMN, counts.shape[0], 2):
         if counts[at] == pair + 1:
             counts[at + 1] += 1
             return
@@ -155,8 +154,8 @@ def count_pair(counts: Indices, pair: int) -> None:
 @force_inline
 def may_be_best(value: float, row: Rows) -> bool:
     """Return whether a solution with the measure `value` would be the best of its row so far."""
-    found = row.counts[FOUND]
-    return bool(found == NOTHING or (found == SOMETHING and value < row.figures[2]))
+    found = row.counts[FOUND_COLUMN]
+    return bool(found == FOUND_NOTHING or (found == FOUND_SOMETHING and value < row.figures[2]))
 
 
 @force_inline
@@ -207,7 +206,7 @@ def take_answers(rule: SelectionRule, row: Rows, opened: OpenSolutions) -> None:
     n, count = row.best.shape[0], opened.answers[0]
     for i in range(count):
         noted = opened.candidates[i]
-        if opened.answers[i + 1] != 0 and row.counts[FOUND] != ALL:
+        if opened.answers[i + 1] != 0 and row.counts[FOUND_COLUMN] != FOUND_ALL:
             keep(rule, noted[:n], noted[n : n + 2], noted[n + 2], row)
     opened.answers[0] = 0
     if count > 0:

@@ -11,13 +11,13 @@ import numpy as np
 
 from dls_ik.core.jit import allocating, force_inline, kernel
 from dls_ik.core.scene_arrays import (
-    BOX,
-    CAPSULE,
-    CAVITY,
-    CYLINDER,
     INNER,
+    KIND_BOX,
+    KIND_CAPSULE,
+    KIND_CAVITY,
+    KIND_CYLINDER,
+    KIND_PLANE,
     OUTER,
-    PLANE,
 )
 from dls_ik.core.types import Array, Indices
 
@@ -31,7 +31,7 @@ def distance_and_normal(
     """Return the signed distance of a point from a primitive, and its gradient by the point.
 
     Args:
-        kind: Kind of the primitive, SPHERE to CAVITY in :mod:`dls_ik.core.scene_arrays`.
+        kind: Kind of the primitive, SPHERE to KIND_CAVITY in :mod:`dls_ik.core.scene_arrays`.
         size: (3,) size of the primitive as in :class:`dls_ik.core.scene_arrays.SceneArrays` [m].
         x, y, z: The point in the frame of the primitive [m].
 
@@ -39,11 +39,11 @@ def distance_and_normal(
         The distance [m], negative inside the primitive, and the three components of the gradient, a
         unit vector.
     """
-    if kind == PLANE:
+    if kind == KIND_PLANE:
         return z, 0.0, 0.0, 1.0
     u, v, w, radius = x, y, z, size[0]
     squared = x * x + y * y + z * z
-    if kind == BOX:
+    if kind == KIND_BOX:
         a, b, c = abs(x) - size[0], abs(y) - size[1], abs(z) - size[2]
         most = max(a, max(b, c))
         if most <= 0.0:
@@ -56,7 +56,7 @@ def distance_and_normal(
         v = 0.0 if b < 0.0 else (b if y > 0.0 else -b)
         w = 0.0 if c < 0.0 else (c if z > 0.0 else -c)
         squared, radius = u * u + v * v + w * w, 0.0
-    elif kind == CYLINDER:
+    elif kind == KIND_CYLINDER:
         rho = sqrt(x * x + y * y)
         a, c = rho - size[0], abs(z) - size[1]
         up = 1.0 if z > 0.0 else -1.0
@@ -68,12 +68,12 @@ def distance_and_normal(
             return a, x / rho, y / rho, 0.0
         u, v, w = a * x / rho, a * y / rho, c * up
         squared, radius = a * a + c * c, 0.0
-    elif kind == CAPSULE:
+    elif kind == KIND_CAPSULE:
         c = max(abs(z) - size[1], 0.0)
         w = c if z > 0.0 else -c
         squared = x * x + y * y + c * c
     length = sqrt(squared)
-    if kind == CAVITY:
+    if kind == KIND_CAVITY:
         if length < 1e-15:
             return radius - length, -1.0, 0.0, 0.0
         return radius - length, -u / length, -v / length, -w / length
@@ -128,7 +128,7 @@ def centre_distance(T: Array, size: Array, kind: int, c: Array) -> float:
     Args:
         T: (3, 4) transform from the frame of the point to that of the primitive.
         size: (3,) size of the primitive [m].
-        kind: Kind of the primitive, SPHERE to CAVITY in :mod:`dls_ik.core.scene_arrays`.
+        kind: Kind of the primitive, SPHERE to KIND_CAVITY in :mod:`dls_ik.core.scene_arrays`.
         c: The point, in the first three entries [m].
     """
     x, y, z = apply(T, c)
@@ -156,7 +156,7 @@ def primitive_distances(kind: int, size: Array, points: Array, out: Array) -> No
     """Write the signed distances of points from a primitive, negative inside.
 
     Args:
-        kind: Kind of the primitive, SPHERE to CAVITY in :mod:`dls_ik.core.scene_arrays`.
+        kind: Kind of the primitive, SPHERE to KIND_CAVITY in :mod:`dls_ik.core.scene_arrays`.
         size: (3,) size of the primitive [m].
         points: (b, 3) points in the frame of the primitive [m].
         out: (b,) distances, written [m].

@@ -85,7 +85,7 @@ def _step(
         away = method.limits == limits.GP and params.bug_compatible
         for j in range(v.shape[0]):
             v[j] *= method.mu if away else -method.mu
-    if params.policy == policies.OPTIMAL:
+    if params.policy == policies.POLICY_OPTIMAL:
         optimal_step(method, params, grouping, J, e, limit.activation, v, memory, work.dq)
     else:
         # Compute lambda^2 by the law and its policy.
@@ -93,11 +93,11 @@ def _step(
         if method.limits == limits.WLN:
             limits.weigh_columns(B, limit.axis)
         lambda2 = policies.law_damping(method, params, B, e, memory)
-        if params.policy == policies.ACCURACY:
+        if params.policy == policies.POLICY_ACCURACY:
             weight = policies.accuracy_weight(params, singular_values(B), q.shape[0])
         if method.limits == limits.GP:
             lambda2 = limits.gp_activate(params, general.joint_weights, lambda2, v, limit)
-            if params.form == limits.WEIGHTED:
+            if params.form == limits.FORM_WEIGHTED:
                 B = scaled_columns(J, limit.scale)
         is_whole = needs_whole_inverse(method, params)
         if is_whole and damping.is_filter(method):

@@ -4,8 +4,8 @@
 
 A bound applies to the whole step, or to each singular direction of the Jacobian J = U diag(s) V^T,
 with u_i and v_i the columns of U and V. Each bound has a section with its formula and source. To
-add a bound, write its section, its id, its name in `IDS`, and its branch in :func:`bound_step`, or
-in :func:`bounded_sum` for a bound on single directions.
+add a bound, write its section, its id, its name in `STEP_BOUND_IDS`, and its branch in
+:func:`bound_step`, or in :func:`bounded_sum` for a bound on single directions.
 """
 
 from math import sqrt
@@ -16,8 +16,8 @@ from dls_ik.core import limits
 from dls_ik.core.jit import allocating, force_inline, kernel
 from dls_ik.core.types import Array, Flags, Grouping, Indices, Method, MethodParams
 
-NONE, SD, SDLS, MAX, NORM = range(5)
-IDS = {"none": NONE, "max": MAX, "norm": NORM, "sd": SD, "sdls": SDLS}
+NO_STEP_BOUND, SD, SDLS, MAX, NORM = range(5)
+STEP_BOUND_IDS = {"none": NO_STEP_BOUND, "max": MAX, "norm": NORM, "sd": SD, "sdls": SDLS}
 
 
 @force_inline

@@ -8,14 +8,15 @@ those of the target. E is the rotation that the tip must still make, expressed i
 R_d R^T with the axes of the base, R^T R_d with the axes of the target (R_d desired, R actual
 rotation). The rotation rows of a tip depend on the rotation kind:
 
-FREE: no rotation rows.
-VECTOR (three axes controlled): the rotation vector of E.
-SWING (two axes controlled): the shortest rotation that aligns the third axis of the tip with the
-third axis of the target; rotation about this axis is free.
-TWIST (one axis controlled): the angle of E about this axis; rotation about other axes is free.
-EULER: the angles Rx Ry Rz of the tip relative to the target, with the sign of E.
-SINE (three axes controlled): the axis of E times the sine of the angle of E. This error decreases
-beyond a quarter turn and is zero at half a turn; a tolerance is compared with the angle instead.
+ROTATION_FREE: no rotation rows.
+ROTATION_VECTOR (three axes controlled): the rotation vector of E.
+ROTATION_SWING (two axes controlled): the shortest rotation that aligns the third axis of the tip
+with the third axis of the target; rotation about this axis is free.
+ROTATION_TWIST (one axis controlled): the angle of E about this axis; other rotation is free.
+ROTATION_EULER: the angles Rx Ry Rz of the tip relative to the target, with the sign of E.
+ROTATION_SINE (three axes controlled): the axis of E times the sine of the angle of E. This error
+decreases beyond a quarter turn and is zero at half a turn; a tolerance is compared with the angle
+instead.
 
 The scaled error has the unit m: each row is multiplied by its weight (rotation rows: [m/rad]).
 """
@@ -42,7 +43,9 @@ from dls_ik.core.se3 import (
 )
 from dls_ik.core.types import Array, Chain, GeneralProblem, StopCriteria, TaskParams, Workspace
 
-FREE, VECTOR, SWING, TWIST, EULER, SINE = range(6)
+ROTATION_FREE, ROTATION_VECTOR, ROTATION_SWING, ROTATION_TWIST, ROTATION_EULER, ROTATION_SINE = (
+    range(6)
+)
 
 
 @allocating
@@ -77,7 +80,7 @@ def task_error(
     else:
         _add_squares(task, e, squares)
     for p in range(k):
-        if task.rotation_kind[p] == SINE:
+        if task.rotation_kind[p] == ROTATION_SINE:
             missing_rotation(task.in_target[p], T_d[p], T[p], relative)
             squares[p, 1] = half_skew(relative, errors[p, 3:]) ** 2
     for i in range(r):
@@ -107,12 +110,12 @@ def task_jacobian(
 ) -> None:
     """Write the Jacobian J of the scaled error: a small step dq reduces the error by J dq.
 
-    J is exact for positions, for TWIST and EULER, and for tips whose rotation has a tolerance. J
-    ignores the tolerances themselves, which :func:`release` takes into account. For VECTOR, SWING
-    and SINE without a tolerance, the rotation rows are the angular velocity of the tip along the
-    axes of the task frame. These rows are the exact derivative only at the target. Nevertheless,
-    J^T e is everywhere the negative gradient of half the squared error if the rotation rows of a
-    tip have equal weights.
+    J is exact for positions, for ROTATION_TWIST and ROTATION_EULER, and for tips whose rotation has
+    a tolerance. J ignores the tolerances themselves, which :func:`release` takes into account. For
+    ROTATION_VECTOR, ROTATION_SWING and ROTATION_SINE without a tolerance, the rotation rows are the
+    angular velocity of the tip along the axes of the task frame. These rows are the exact
+    derivative only at the target. Nevertheless, J^T e is everywhere the negative gradient of half
+    the squared error if the rotation rows of a tip have equal weights.
 
     Args:
         T_d: (k, 4, 4) desired poses.
@@ -156,7 +159,9 @@ def _position_error(in_target: bool, T_d: Array, T: Array, out: Array) -> None:
 def _rotation_error(
     task: TaskParams, p: int, T_d: Array, T: Array, relative: Array, out: Array
 ) -> None:
-    """Write the rotation error (3,) [rad] of tip `p` in the task frame to `out`; zero for FREE.
+    """Write the rotation error (3,) [rad] of tip `p` in the task frame to `out`.
+
+    The error is zero for ROTATION_FREE.
 
     Args:
         task: The task, which gives the rotation kind of the tip.
@@ -168,16 +173,16 @@ def _rotation_error(
     """
     turning, axis = task.rotation_kind[p], task.axis[p]
     out[0], out[1], out[2] = 0.0, 0.0, 0.0
-    if turning == FREE:
+    if turning == ROTATION_FREE:
         return
     missing_rotation(task.in_target[p], T_d, T, relative)
-    if turning == VECTOR:
+    if turning == ROTATION_VECTOR:
         rotation_vector(relative, out)
-    elif turning == SWING:
+    elif turning == ROTATION_SWING:
         swing(relative, axis, out)
-    elif turning == EULER:
+    elif turning == ROTATION_EULER:
         euler(relative, out)
-    elif turning == SINE:
+    elif turning == ROTATION_SINE:
         half_skew(relative, out)
     else:
         out[axis] = twist(relative, axis)
@@ -203,7 +208,7 @@ def _direction(
     """
     turning, in_target = task.rotation_kind[p], task.in_target[p]
     x, y, z = unit(component % 3)
-    is_exact = task.exact_derivative[p] or turning in (TWIST, EULER)
+    is_exact = task.exact_derivative[p] or turning in (ROTATION_TWIST, ROTATION_EULER)
     if component >= 3 and is_exact:
         missing_rotation(in_target, T_d, T, relative)
         x, y, z = _gradient(turning, task.axis[p], relative, component - 3)
@@ -220,17 +225,17 @@ def _gradient(turning: int, axis: int, E: Array, c: int) -> tuple[float, float, 
     w is the angular velocity of the tip in the task frame.
 
     Args:
-        turning: Rotation kind: VECTOR, SWING, TWIST or EULER.
-        axis: Pointing axis (SWING) or rotation axis (TWIST), 0 to 2.
+        turning: Rotation kind: ROTATION_VECTOR, ROTATION_SWING, ROTATION_TWIST or ROTATION_EULER.
+        axis: Pointing axis (ROTATION_SWING) or rotation axis (ROTATION_TWIST), 0 to 2.
         E: (3, 3) remaining rotation in the task frame.
         c: Index of the row, 0 to 2.
     """
-    if turning == TWIST:
+    if turning == ROTATION_TWIST:
         return twist_gradient(E, axis)
-    if turning == SWING:
+    if turning == ROTATION_SWING:
         return swing_gradient(E, axis, c)
     error = np.empty(3)
-    if turning == EULER:
+    if turning == ROTATION_EULER:
         euler(E, error)
         return euler_gradient(error, c)
     rotation_vector(E, error)

@@ -19,7 +19,7 @@ from dls_ik.core.jit import allocating, force_inline
 from dls_ik.core.kinematics import forward
 from dls_ik.core.types import Array, Chain
 
-DEPTH = 12  # maximum number of halvings of a piece
+MAX_PIECE_HALVINGS = 12  # maximum number of halvings of a piece
 
 
 @allocating
@@ -48,7 +48,11 @@ def speed_bound(
     """
     n, m = pieces.shape[2], levers.shape[1]
     axes, T = np.empty((m, 2, 3)), np.empty((1, 3, 4))
-    stack, spans, depths = np.empty((DEPTH + 2, 4, n)), np.empty(DEPTH + 2), np.empty(DEPTH + 2)
+    stack, spans, depths = (
+        np.empty((MAX_PIECE_HALVINGS + 2, 4, n)),
+        np.empty(MAX_PIECE_HALVINGS + 2),
+        np.empty(MAX_PIECE_HALVINGS + 2),
+    )
     end, size = np.empty((4, n)), np.empty((3, m))
     seen, bound = 0.0, 0.0
     for i in range(times.shape[0]):
@@ -65,7 +69,7 @@ def speed_bound(
             seen = max(seen, last)
             curvature = _curvature(chain, levers, limits, stack[top], end, h, size)
             most = max(first, last) + 0.125 * curvature * h * h
-            if most <= max(sharpness[0], seen + sharpness[1]) or depths[top] >= DEPTH:
+            if most <= max(sharpness[0], seen + sharpness[1]) or depths[top] >= MAX_PIECE_HALVINGS:
                 bound, first = max(bound, most), last
                 top -= 1
                 continue

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+MAX_POSE_COORDINATE = 1e9  # [m] largest coordinate of a pose; squares lose digits beyond
 WIDEST = 1e7  # [rad or m] joints with a larger range count as unlimited
 
 
@@ -111,8 +112,8 @@ class TaskParams(NamedTuple):
     weight: Array  # (r,) factor in the scaled error; [m/rad] for rotation rows
     group: Indices  # (r + 1,) group of each row; last, the group of the row that TA adds
     in_target: Flags  # (k,) whether components are along the axes of the target, not of the base
-    rotation_kind: Indices  # (k,) kind of rotation error: FREE to SINE in task.py
-    axis: Indices  # (k,) 0 to 2: the pointing axis (SWING), or the rotation axis (TWIST)
+    rotation_kind: Indices  # (k,) kind of rotation error: ROTATION_... in task.py
+    axis: Indices  # (k,) 0 to 2: pointing axis (ROTATION_SWING) or rotation axis (ROTATION_TWIST)
     exact_derivative: Flags  # (k,) whether rotation rows are exact derivatives far from the target
     has_tolerance: bool  # whether any row has a tolerance
     tolerance: Array  # (r,) maximum error that counts as zero [m or rad]

@@ -33,7 +33,7 @@ PLAIN_VALUES = (0.0, 0.5, -0.5, 0.3)  # [rad or m] positions of joints without e
 
 MAX_DESCENT_ROUNDS = 80
 DIFFERENCE = 1e-5  # [rad or m] step of finite differences
-MAX_STEP = 0.5  # [rad or m] maximum norm of a descent step
+MAX_DESCENT_STEP = 0.5  # [rad or m] maximum norm of a descent step
 
 NUM_INSTANTS = 3  # number of random configurations at which relations between axes must hold
 AXIS_TOLERANCE = 1e-6  # [m] tolerance of distances; also the tolerance of the sines of angles
@@ -340,7 +340,7 @@ def descend(
         g[(at_lower & (g > 0.0)) | (at_upper & (g < 0.0))] = 0.0
         squared = (g * g).sum(axis=1)
         length = np.divide(value, squared, out=np.zeros_like(value), where=squared > 1e-24)
-        length = np.minimum(length, MAX_STEP / np.sqrt(np.maximum(squared, 1e-24)))
+        length = np.minimum(length, MAX_DESCENT_STEP / np.sqrt(np.maximum(squared, 1e-24)))
         q[active] = np.clip(q[active] - length[:, None] * g, robot.lower, robot.upper)
     return q
 

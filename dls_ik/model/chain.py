@@ -21,7 +21,7 @@ from dls_ik.model.tree import Tree
 from dls_ik.text import listing
 
 MAX_JOINTS = 500  # maximum number n of variables; the work of a solver step grows with n^2
-PARALLEL = 1e-15  # two axes count as parallel if the sine of their angle is at most this
+MAX_PARALLEL_SINE = 1e-15  # two axes count as parallel if the sine of their angle is at most this
 
 
 class ChainPath(NamedTuple):
@@ -272,7 +272,7 @@ def _angles(R: Array) -> tuple[float, float, float]:
     digits in this case.
     """
     a, side = 0.0, np.copysign(1.0, -R[1, 2])
-    if np.hypot(R[0, 2], R[1, 2]) > PARALLEL:
+    if np.hypot(R[0, 2], R[1, 2]) > MAX_PARALLEL_SINE:
         a = float(np.arctan2(side * R[0, 2], -side * R[1, 2]))
     left = _about_z(-a) @ R
     return a, float(np.arctan2(-left[1, 2], left[2, 2])), float(np.arctan2(-left[0, 1], left[0, 0]))

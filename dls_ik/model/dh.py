@@ -18,9 +18,9 @@ from dls_ik.model.rotations import rotation_about, transform
 from dls_ik.model.tree import Tree
 from dls_ik.text import listing, quoted
 
-MAX_BYTES = 32 * 1024  # maximum size of a YAML file
-MAX_ROWS = 500
-MAX_DEPTH = 20  # maximum nesting depth of lists and mappings in a YAML file
+MAX_DH_BYTES = 32 * 1024  # maximum size of a YAML file
+MAX_DH_ROWS = 500
+MAX_DH_DEPTH = 20  # maximum nesting depth of lists and mappings in a YAML file
 
 
 class DhRow(NamedTuple):
@@ -70,8 +70,8 @@ def tree_from_dh(
         raise RobotModelError(message) from error
     checked = []
     for number, row in numbered:
-        if number > MAX_ROWS:
-            raise RobotModelError(f"there are more than {MAX_ROWS} DH rows")
+        if number > MAX_DH_ROWS:
+            raise RobotModelError(f"there are more than {MAX_DH_ROWS} DH rows")
         checked.append(_row(row, number))
     joints: list[Joint] = []
     parent, origin = base, np.eye(4)
@@ -207,7 +207,7 @@ def _yaml(path: Path, shown: str) -> object:
     import yaml
 
     try:
-        text = read_file(path, MAX_BYTES)
+        text = read_file(path, MAX_DH_BYTES)
         _refuse_references(yaml.parse(text, yaml.SafeLoader), shown)
         return yaml.safe_load(text)
     except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
@@ -236,5 +236,5 @@ def _refuse_references(events: Iterable[Any], shown: str) -> None:
                 f"{shown}, line {line}: anchors of lists and mappings are not supported"
             )
         depth += kind.endswith("StartEvent") - kind.endswith("EndEvent")
-        if depth > MAX_DEPTH:
-            raise RobotModelError(f"{shown}: nested deeper than {MAX_DEPTH} levels")
+        if depth > MAX_DH_DEPTH:
+            raise RobotModelError(f"{shown}: nested deeper than {MAX_DH_DEPTH} levels")

@@ -11,7 +11,7 @@ from pathlib import Path
 from dls_ik.errors import RobotModelError
 from dls_ik.text import did_you_mean, listing, quoted
 
-PACKAGE = Path(__file__).resolve().parents[1]
+PACKAGE_FOLDER = Path(__file__).resolve().parents[1]
 URDFS = {"wam": "wam7.urdf", "planar_2r": "planar_2r.urdf", "puma560": "puma560.urdf"}
 
 PACKAGE_SCHEME, FILE_SCHEME = "package://", "file://"
@@ -54,8 +54,8 @@ def share_file(*parts: str) -> Path:
 
 def _folders() -> list[Path]:
     """Return the folders in which :func:`share_file` searches data files of this package."""
-    source = PACKAGE.parent
-    installed = [parent / "share" / PACKAGE.name for parent in PACKAGE.parents]
+    source = PACKAGE_FOLDER.parent
+    installed = [parent / "share" / PACKAGE_FOLDER.name for parent in PACKAGE_FOLDER.parents]
     return [source, *installed] if (source / "package.xml").is_file() else installed
 
 
@@ -102,7 +102,7 @@ def package_file(address: str) -> Path:
     for folder in folders:
         if (folder / inside).is_file():
             return folder / inside
-    if name == PACKAGE.name:
+    if name == PACKAGE_FOLDER.name:
         return share_file(*inside.split("/"))
     if folders:
         raise RobotModelError(f"there is no file {quoted(inside)} in {listing(map(str, folders))}")
@@ -179,7 +179,7 @@ def resource_packages(name: str, folder: Path) -> Iterator[Path]:
 
 def _package_names() -> Iterator[str]:
     """Yield ``dls_ik`` and the names of all packages in AMENT_PREFIX_PATH and ROS_PACKAGE_PATH."""
-    yield PACKAGE.name
+    yield PACKAGE_FOLDER.name
     for prefix in _paths("AMENT_PREFIX_PATH"):
         yield from (folder.name for folder in (Path(prefix) / "share").glob("*/"))
     for path in _paths("ROS_PACKAGE_PATH"):

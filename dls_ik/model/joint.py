@@ -10,13 +10,13 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dls_ik.core.types import Array
+from dls_ik.core.types import MAX_POSE_COORDINATE, Array
 from dls_ik.errors import JointValueError, LimitsError, RobotModelError
-from dls_ik.model.rotations import FARTHEST, rigid_transform, rotation_about, transform
+from dls_ik.model.rotations import rigid_transform, rotation_about, transform
 from dls_ik.text import did_you_mean, listing, quoted
 
 DRIVEN_KINDS = ("revolute", "continuous", "prismatic")  # kinds of joints with one joint position
-KINDS = (*DRIVEN_KINDS, "fixed", "floating", "planar")
+JOINT_KINDS = (*DRIVEN_KINDS, "fixed", "floating", "planar")
 MIN_AXIS_LENGTH = 1e-9
 TURN = 2.0 * np.pi
 
@@ -55,7 +55,7 @@ class Joint:
     """
 
     name: str
-    kind: str  # one of KINDS
+    kind: str  # one of JOINT_KINDS
     parent: str  # name of the parent link
     child: str  # name of the child link
     origin: Array = field(default_factory=lambda: np.eye(4))  # (4, 4) T_parent_child at position 0
@@ -68,8 +68,8 @@ class Joint:
 
     def __post_init__(self) -> None:
         """Validate and normalise the fields."""
-        if self.kind not in KINDS:
-            raise self.error(f"unknown type {self.kind!r}; known types: {listing(KINDS)}")
+        if self.kind not in JOINT_KINDS:
+            raise self.error(f"unknown type {self.kind!r}; known types: {listing(JOINT_KINDS)}")
         try:
             self._set("origin", rigid_transform(self.origin, "its origin"))
         except ValueError as error:
@@ -371,10 +371,11 @@ def _intersect(
         raise LimitsError(f"joint {name!r}: lower limit {low} is above upper limit {high}")
     if turns and high - low >= TURN:
         return lower, upper
-    if turns and max(abs(low), abs(high)) > FARTHEST:
+    # too few digits remain for the angle
+    if turns and max(abs(low), abs(high)) > MAX_POSE_COORDINATE:
         raise LimitsError(
-            f"joint {name!r}: interval [{low}, {high}] is outside +-{FARTHEST:g} rad, where "
-            "floating-point numbers are too coarse for angles"
+            f"joint {name!r}: interval [{low}, {high}] is outside +-{MAX_POSE_COORDINATE:g} rad, "
+            "where floating-point numbers are too coarse for angles"
         )
     if turns:
         shift = _turns_to(low, high, lower, upper, near)

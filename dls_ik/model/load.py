@@ -31,7 +31,7 @@ FILE_ENDINGS = (".urdf", ".xml", ".xacro", ".yaml", ".yml")
 VALID = (
     "a URDF, xacro or DH file (.yaml), package://NAME/PATH, NAME_description of robot_descriptions"
 )
-DESCRIPTION = "_description"  # end of all names of robots in the library robot_descriptions
+DESCRIPTION_SUFFIX = "_description"  # end of all names of robots in the library robot_descriptions
 MAX_MANIFEST_BYTES = 1024 * 1024  # maximum size of a package.xml
 _BEGIN = re.compile(r"\s[A-Za-z_][\w.-]*:=")
 _ARGUMENT = re.compile(r"\s*([A-Za-z_][\w.-]*):=('[^']*'|\"[^\"]*\"|[^\s'\"]\S*|)(?=\s|$)")
@@ -310,7 +310,7 @@ def _is_description(name: str) -> bool:
 
     The name of an existing file is not a name of robot_descriptions.
     """
-    return name.endswith(DESCRIPTION) and name.isidentifier() and not os.path.exists(name)
+    return name.endswith(DESCRIPTION_SUFFIX) and name.isidentifier() and not os.path.exists(name)
 
 
 def _described(name: str, mappings: Mapping[str, object]) -> tuple[Path | str, Path]:
@@ -358,9 +358,11 @@ def _description_module(name: str) -> Any:
             f"{quoted(name)} needs robot_descriptions: pip install 'dls-ik[descriptions]'"
         ) from error
     modules = [each.name for each in pkgutil.iter_modules(library.__path__)]
-    names = [each for each in modules if each.endswith(DESCRIPTION) and not each.startswith("_")]
+    names = [
+        each for each in modules if each.endswith(DESCRIPTION_SUFFIX) and not each.startswith("_")
+    ]
     if name not in names:
-        word = name if name.endswith(DESCRIPTION) else name + DESCRIPTION
+        word = name if name.endswith(DESCRIPTION_SUFFIX) else name + DESCRIPTION_SUFFIX
         hint = did_you_mean(word, [n for n in names if "_mj_" not in n], "; {}")
         raise RobotModelError(f"robot_descriptions has no {quoted(name)}{hint}")
     try:

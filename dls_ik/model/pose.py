@@ -11,12 +11,11 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dls_ik.core.types import Array
+from dls_ik.core.types import MAX_POSE_COORDINATE, Array
 from dls_ik.errors import PoseError
 from dls_ik.model.joint import real_array
 from dls_ik.model.rotations import (
-    EXACT,
-    FARTHEST,
+    EXACT_ROTATION_DEVIATION,
     SHORTEST_QUATERNION,
     nearest_rotation,
     not_a_rotation,
@@ -31,8 +30,8 @@ from dls_ik.text import quoted
 
 # Maximum deviation of a matrix from a rotation, see roughness(). Rotations written with four digits
 # are accepted, scaled rotations are rejected.
-ROUGHNESS = 1e-3
-FORMS = (
+MAX_ROTATION_DEVIATION = 1e-3
+POSE_FORMS = (
     "a pose must be a 4x4 matrix of numbers, a dls_ik.Pose, (position, quaternion x y z w), or a "
     "message with position and orientation"
 )
@@ -61,9 +60,9 @@ class Pose:
     def __post_init__(self) -> None:
         """Validate and normalise the fields."""
         position, quaternion = _vector(self.position, 3), _vector(self.quaternion, 4)
-        if position is None or not (np.abs(position) <= FARTHEST).all():
+        if position is None or not (np.abs(position) <= MAX_POSE_COORDINATE).all():
             given = quoted(self.position)
-            raise PoseError(f"position must be x y z within {FARTHEST:g} m; got {given}")
+            raise PoseError(f"position must be x y z within {MAX_POSE_COORDINATE:g} m; got {given}")
         if quaternion is None:
             raise PoseError(f"quaternion must be x y z w; got {quoted(self.quaternion)}")
         rotation_from_quaternion(quaternion.tolist())
@@ -153,22 +152,22 @@ def validated_pose(T: Any, position_only: bool = False) -> Array:
     try:
         pose = real_array(matrix)
     except (TypeError, ValueError, OverflowError) as error:
-        raise PoseError(f"{FORMS}; got {quoted(T)}") from error
+        raise PoseError(f"{POSE_FORMS}; got {quoted(T)}") from error
     if pose.shape != (4, 4):
-        raise PoseError(f"{FORMS}; got an array of shape {pose.shape}{_hint(pose.shape)}")
-    if not (np.abs(pose) <= FARTHEST).all():
-        raise PoseError(f"a pose must be finite, and within {FARTHEST:g} m; got\n{pose}")
+        raise PoseError(f"{POSE_FORMS}; got an array of shape {pose.shape}{_hint(pose.shape)}")
+    if not (np.abs(pose) <= MAX_POSE_COORDINATE).all():
+        raise PoseError(f"a pose must be finite, and within {MAX_POSE_COORDINATE:g} m; got\n{pose}")
     if not np.allclose(pose[3], (0.0, 0.0, 0.0, 1.0), rtol=0.0, atol=1e-9):
         hint = ": is it transposed?" if (pose[:, 3] == (0.0, 0.0, 0.0, 1.0)).all() else ""
         raise PoseError(f"the last row of a pose must be (0, 0, 0, 1); got {pose[3]}{hint}")
     rotation = pose[:3, :3]
     off = roughness(rotation)
-    if not off <= ROUGHNESS:
+    if not off <= MAX_ROTATION_DEVIATION:
         raise PoseError(
             "the upper left 3x3 block of a pose must be a rotation; "
-            f"{not_a_rotation(rotation, ROUGHNESS)}; got\n{rotation}"
+            f"{not_a_rotation(rotation, MAX_ROTATION_DEVIATION)}; got\n{rotation}"
         )
-    if off > EXACT:
+    if off > EXACT_ROTATION_DEVIATION:
         pose = pose.copy()
         pose[:3, :3] = nearest_rotation(rotation)
     return pose

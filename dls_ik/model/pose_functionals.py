@@ -18,11 +18,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dls_ik.core.types import Array, Chain
+from dls_ik.core.types import MAX_POSE_COORDINATE, Array, Chain
 from dls_ik.model.joint import TURN
-from dls_ik.model.rotations import FARTHEST, inverse
+from dls_ik.model.rotations import inverse
 
-PARALLEL = 1e-9  # two axes count as parallel if the squared sine of their angle is at most this
+# two axes count as parallel if the squared sine of their angle is at most this
+MAX_PARALLEL_SQUARED_SINE = 1e-9
 MIN_CHANGE = 1e-13  # smaller changes, relative to a functional's scale, count as rounding errors
 THIRDS = np.array([0.0, 1.0, -1.0]) / 3.0  # three equally spaced angles, as fractions of a turn
 
@@ -72,7 +73,8 @@ class PathElements(NamedTuple):
 def path_elements(chain: Chain, tip: int) -> PathElements:
     """Return the moving joints on the path to a tip, and the limits of their positions.
 
-    A joint with a limit beyond +-`FARTHEST` counts as unlimited, because rounding errors at such
+    A joint with a limit beyond +-`MAX_POSE_COORDINATE` counts as unlimited, because rounding
+    errors at such
     positions would be larger than the arm.
 
     Args:
@@ -84,7 +86,7 @@ def path_elements(chain: Chain, tip: int) -> PathElements:
     fixed = chain.fixed[start + tip : stop + tip + 1]
     ends = np.stack([chain.lower, chain.upper])[:, chain.variable[path]]
     ends = chain.scale[path] * ends + chain.offset[path]
-    far = (np.abs(ends) > FARTHEST).any(axis=0)
+    far = (np.abs(ends) > MAX_POSE_COORDINATE).any(axis=0)
     ends[0, far], ends[1, far] = -np.inf, np.inf
     fixed = rigid(fixed[:, :, :3], fixed[:, :, 3])
     return PathElements(fixed, chain.prismatic[path], ends.min(0), ends.max(0))
@@ -174,7 +176,9 @@ def _closest_on_z(T: Array) -> float | None:
     """
     u, o = T[:3, 2], T[:3, 3]
     sine2 = u[:2] @ u[:2]
-    return None if sine2 < PARALLEL else float(o[2] - u[2] * (u[:2] @ o[:2]) / sine2)
+    return (
+        None if sine2 < MAX_PARALLEL_SQUARED_SINE else float(o[2] - u[2] * (u[:2] @ o[:2]) / sine2)
+    )
 
 
 class Functional(NamedTuple):

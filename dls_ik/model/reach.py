@@ -60,7 +60,7 @@ GIVEN_UP = (
 )
 POINT_DISTANCES = (0.15, 0.3, 0.6, 1.0, 3.0)  # shifts of points along an axis, in arm lengths
 NUM_REACH_SAMPLES = 3000  # number of random configurations
-LIMIT_SHARE = 0.15  # fraction of the random joint positions that are moved to a limit
+LIMIT_SAMPLE_SHARE = 0.15  # fraction of the random joint positions that are moved to a limit
 BOX_SCALE = 1.1  # size of the box of random poses, relative to the box of the reached positions
 MAX_STRETCH = 1.3  # maximum factor by which poses of the unlimited arm are moved away from the base
 MAX_BOUNDS = 10  # maximum number of selected bounds
@@ -305,7 +305,7 @@ def select_bounds(
         selected.
     """
     rng = np.random.default_rng(0)
-    reached = poses(elements, _random_shares(elements, rng, LIMIT_SHARE))[1]
+    reached = poses(elements, _random_shares(elements, rng, LIMIT_SAMPLE_SHARE))[1]
     asked = np.concatenate([_random_poses(reached, rng), _stretched_poses(elements, rng)])
     refused, constant = [], []
     for functional in functionals:
@@ -420,11 +420,12 @@ def tip_extent(robot: RobotModel) -> Extent:
 # round splits the boxes with the largest bounds.
 MAX_RELEVANT_JOINTS = 5  # maximum number d of joints that change a functional
 MAX_CORNERS = 10_000  # approximate maximum number of corners evaluated in one round
-MAX_ROUNDS = 40  # maximum number of rounds
-MAX_WORK = 12_000_000  # maximum number of corners for a robot, about 1 s; 7 joints need about 1e6
+MAX_SUBDIVISION_ROUNDS = 40  # maximum number of rounds
+# maximum number of corners for a robot, about 1 s; 7 joints need about 1e6
+MAX_REACH_CORNERS = 12_000_000
 ROUND_WORK = 4000  # overhead of a round, as an equivalent number of corners
 TIGHTNESS = 1e-9  # maximum difference of a tight bound from an attained value, relative to scale
-ROUNDING = 1e-10  # allowance for rounding errors, relative to the scale of the functional
+RELATIVE_ROUNDING = 1e-10  # allowance for rounding errors, relative to the scale of the functional
 MAX_ARC = TURN / 3.0  # [rad] a longer arc gets the triangle around the full circle, a smaller one
 
 ORIGIN = np.zeros(3)
@@ -437,7 +438,7 @@ class Budget:
     not by time, so that the bounds are equal on all machines.
     """
 
-    def __init__(self, left: int = MAX_WORK) -> None:
+    def __init__(self, left: int = MAX_REACH_CORNERS) -> None:
         self.left = left  # remaining corners
 
     def spend(self, boxes: int, joints: int) -> None:
@@ -503,13 +504,13 @@ def maximum(product: ChainProduct, budget: Budget) -> float:
     """
     d, scale = len(product.lower), product.functional.scale
     if d == 0:
-        return float(product.row @ product.column) + ROUNDING * scale
+        return float(product.row @ product.column) + RELATIVE_ROUNDING * scale
     full = ~product.prismatic & ~(product.upper - product.lower < TURN)
     lower = np.where(full, -np.pi, product.lower)[None]
     upper = np.where(full, np.pi, product.upper)[None]
     boxes, attained = _bounded(product, lower, upper), -np.inf
     budget.spend(1, d)
-    for _ in range(MAX_ROUNDS):
+    for _ in range(MAX_SUBDIVISION_ROUNDS):
         attained = max(attained, boxes.attained.max(initial=attained))
         good = np.count_nonzero(boxes.bound > attained + TIGHTNESS * scale)
         boxes = boxes.rows(np.argsort(-boxes.bound)[:good])  # sorted by descending bound

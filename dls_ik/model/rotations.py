@@ -12,14 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from dls_ik.core.types import Array
+from dls_ik.core.types import MAX_POSE_COORDINATE, Array
 from dls_ik.errors import PoseError
 from dls_ik.text import quoted
 
 # Deviations of a matrix R from a rotation, see roughness():
-EXACT = 1e-12  # maximum deviation that is not corrected
-ROUGHNESS = 1e-6  # maximum deviation in a robot description; larger deviations are errors
-FARTHEST = 1e9  # [m] maximum coordinate; equal to FARTHEST in core/se3.py, which imports numba
+EXACT_ROTATION_DEVIATION = 1e-12  # maximum deviation that is not corrected
+MAX_CORRECTED_DEVIATION = 1e-6  # maximum deviation in a description; larger deviations are errors
 SHORTEST_QUATERNION = 1e-6  # minimum norm of a quaternion before normalisation
 MIN_COS_PITCH = 1e-14  # roll and yaw are not both defined at a smaller cosine of the pitch
 
@@ -54,19 +53,23 @@ def rigid_transform(given: Any, name: str) -> Array:
 
     Raises:
         ValueError: If the shape is not (4, 4), the transform is not rigid, or the magnitude of a
-            number is larger than `FARTHEST` or not finite.
+            number is larger than `MAX_POSE_COORDINATE` or not finite.
     """
     try:
         T = np.array(given, np.float64)
     except (TypeError, ValueError, OverflowError):
         T = np.empty(0)
     shown = quoted(given.tolist() if isinstance(given, np.ndarray) else given)
-    message = f"{name} must be a rigid transform (4, 4) within {FARTHEST:g} m; got {shown}"
-    is_bounded = T.shape == (4, 4) and bool((np.abs(T) <= FARTHEST).all())
+    message = (
+        f"{name} must be a rigid transform (4, 4) within {MAX_POSE_COORDINATE:g} m; got {shown}"
+    )
+    is_bounded = T.shape == (4, 4) and bool((np.abs(T) <= MAX_POSE_COORDINATE).all())
     if not is_bounded or (T[3] != (0.0, 0.0, 0.0, 1.0)).any():
         raise ValueError(message)
-    if not roughness(T[:3, :3]) <= ROUGHNESS:
-        raise ValueError(f"{message}: for its rotation R, {not_a_rotation(T[:3, :3], ROUGHNESS)}")
+    if not roughness(T[:3, :3]) <= MAX_CORRECTED_DEVIATION:
+        raise ValueError(
+            f"{message}: for its rotation R, {not_a_rotation(T[:3, :3], MAX_CORRECTED_DEVIATION)}"
+        )
     T[:3, :3] = nearest_rotation(T[:3, :3])
     return T
 
@@ -74,9 +77,10 @@ def rigid_transform(given: Any, name: str) -> Array:
 def nearest_rotation(R: Array) -> Array:
     """Return the rotation (3, 3) closest to an almost orthonormal matrix R (3, 3).
 
-    R is returned unchanged if it is a rotation within `EXACT`; see :func:`roughness`.
+    R is returned unchanged if it is a rotation within `EXACT_ROTATION_DEVIATION`; see
+    :func:`roughness`.
     """
-    if roughness(R) <= EXACT:
+    if roughness(R) <= EXACT_ROTATION_DEVIATION:
         return R
     U, _, Vt = np.linalg.svd(R)
     rotation: Array = U @ Vt

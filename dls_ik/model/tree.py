@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dls_ik.core.types import Array
+from dls_ik.core.types import MAX_POSE_COORDINATE, Array
 from dls_ik.errors import ChainError, JointValueError, RobotModelError
 from dls_ik.model.joint import Joint, Mimic
-from dls_ik.model.rotations import FARTHEST, inverse
+from dls_ik.model.rotations import inverse
 from dls_ik.text import did_you_mean, listing, quoted
 
 
@@ -410,9 +410,9 @@ def _compose(joint: Joint, mimic: Mimic, master: Mimic) -> Mimic:
     """
     multiplier = mimic.multiplier * master.multiplier
     offset = mimic.multiplier * master.offset + mimic.offset
-    if not (abs(multiplier) <= FARTHEST and abs(offset) <= FARTHEST):
+    if not (abs(multiplier) <= MAX_POSE_COORDINATE and abs(offset) <= MAX_POSE_COORDINATE):
         raise joint.error(
-            f"mimic multiplier and offset must be within +-{FARTHEST:g}; got {multiplier:g} and "
-            f"{offset:g}"
+            f"mimic multiplier and offset must be within +-{MAX_POSE_COORDINATE:g}; got "
+            f"{multiplier:g} and {offset:g}"
         )
     return Mimic(master.master, multiplier, offset)

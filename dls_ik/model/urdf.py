@@ -26,7 +26,7 @@ from dls_ik.text import listing
 LOG = logging.getLogger("dls_ik")
 
 DEFAULT_NAME = "robot"  # name of a robot if its URDF text has no robot name
-MAX_PARTS = 5000  # maximum number of links and joints together
+MAX_LINKS_AND_JOINTS = 5000  # maximum number of links and joints together
 # Child elements of a <joint> that are copied, with the attributes that are copied and the default
 # value of each attribute; None if the attribute is required. The effort is not used, but
 # urdf_parser_py requires this attribute.
@@ -217,8 +217,8 @@ class _Sanitizer(BoundedXml):
             part.set("type", self.required(tag, attributes, "type"))
             self.joint = part
         self.parts += 1
-        if self.parts > MAX_PARTS:
-            self.refuse(f"more than {MAX_PARTS} links and joints")
+        if self.parts > MAX_LINKS_AND_JOINTS:
+            self.refuse(f"more than {MAX_LINKS_AND_JOINTS} links and joints")
 
     def start_detail(self, joint: ET.Element, tag: str, attributes: dict[str, str]) -> None:
         """Add a child element with kinematic data, such as ``<origin>``, to a joint.

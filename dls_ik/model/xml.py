@@ -20,9 +20,9 @@ from dls_ik.model.files import read_file
 from dls_ik.text import quoted
 
 # Reading the largest URDF that these bounds permit takes approximately one second.
-MAX_BYTES = 4 * 1024 * 1024
+MAX_XML_BYTES = 4 * 1024 * 1024
 MAX_ELEMENTS = 200_000
-MAX_DEPTH = 100
+MAX_XML_DEPTH = 100
 MAX_NAME_LENGTH = 256  # maximum number of characters of a name
 MAX_TAG_BYTES = 16 * 1024  # approximate maximum size of a tag with its attributes
 CHUNK_BYTES = 16 * 1024  # size of the pieces given to expat; other threads run between the pieces
@@ -58,7 +58,7 @@ def read_document(
     try:
         if not path.is_file():
             raise error(f"{shown} is neither {kind} text nor an existing file")
-        return read_file(path, MAX_BYTES), path.parent
+        return read_file(path, MAX_XML_BYTES), path.parent
     except (OSError, ValueError) as failure:
         reason = getattr(failure, "strerror", None) or type(failure).__name__
         raise error(f"cannot read the {kind} file {shown}: {reason}") from failure
@@ -81,7 +81,7 @@ class BoundedXml:
         kind: str,
         root: str = "robot",
         error: type[DlsIkError] = RobotModelError,
-        max_bytes: int = MAX_BYTES,
+        max_bytes: int = MAX_XML_BYTES,
     ) -> None:
         self.kind, self.root_tag, self.error, self.max_bytes = kind, root, error, max_bytes
         self.depth = self.elements = self.line_before = 0
@@ -199,8 +199,8 @@ class BoundedXml:
         self.elements += 1
         if self.elements > MAX_ELEMENTS:
             self.refuse(f"the document has more than {MAX_ELEMENTS} elements")
-        if self.depth > MAX_DEPTH:
-            self.refuse(f"elements are nested deeper than {MAX_DEPTH} levels")
+        if self.depth > MAX_XML_DEPTH:
+            self.refuse(f"elements are nested deeper than {MAX_XML_DEPTH} levels")
         if tag.startswith("xacro:"):
             self.refuse(f"<{brief_tag(tag)}> is a xacro element; expand the file with xacro first")
         if self.depth == 1 and tag != self.root_tag:
@@ -369,7 +369,7 @@ def read_elements(
     kind: str,
     root: str,
     error: type[DlsIkError],
-    max_bytes: int = MAX_BYTES,
+    max_bytes: int = MAX_XML_BYTES,
 ) -> XmlElement:
     """Parse an XML document, and return its root element with the elements that a schema lists.
 

@@ -34,7 +34,7 @@ SERIES = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY, BLACK)  # colours of lines with
 DASHES = ("-", "--", ":", "-.")  # line styles; each is combined with all colours before the next
 
 NOTEBOOK_DPI, NUM_COLOURS = 90, 200  # resolution and number of colours of pictures in notebooks
-SUFFIXES = (".png", ".svg", ".pdf")
+PICTURE_SUFFIXES = (".png", ".svg", ".pdf")
 _DATES = {".svg": "Date", ".pdf": "CreationDate"}
 
 
@@ -77,8 +77,8 @@ def check_picture(path: Path) -> None:
     Raises:
         DlsIkError: If the suffix is not supported, or matplotlib is not installed.
     """
-    if path.suffix.lower() not in SUFFIXES:
-        raise DlsIkError(f"a picture must end in {', '.join(SUFFIXES)}; got {path.name}")
+    if path.suffix.lower() not in PICTURE_SUFFIXES:
+        raise DlsIkError(f"a picture must end in {', '.join(PICTURE_SUFFIXES)}; got {path.name}")
     new_figure(1.0, 1.0)
 
 

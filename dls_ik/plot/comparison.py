@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-WIDTH, HEIGHT = 11.0, 11.0  # [inch] size of the picture
+FIGURE_WIDTH, FIGURE_HEIGHT = 11.0, 11.0  # [inch] size of the picture
 SHOWN_STEPS = 60  # maximum number of steps toward the target that are shown
 LINE_HEIGHT = 0.115  # height of a label, relative to a panel
 LABEL_GAP = 0.04  # gap between the panel and the labels on its right, relative to a panel
@@ -65,7 +65,7 @@ def path_comparison(compared: PathComparison, title: str = "") -> Figure:
         DlsIkError: If matplotlib is not installed.
     """
     robot, path = compared.robot, compared.path
-    figure = new_figure(WIDTH, HEIGHT)
+    figure = new_figure(FIGURE_WIDTH, FIGURE_HEIGHT)
     grid = figure.subplots(4, 2, sharex="col")
     peaks, units = compared.peaks(), sorted(set(robot.units), reverse=True)
     steps = max(len(run.step) for run in compared.at_target.values())

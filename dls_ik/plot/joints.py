@@ -34,7 +34,10 @@ PAD = 0.12  # margin of the axis beyond each limit, relative to the joint's rang
 TICK_MARGIN = 0.15  # minimum distance of a tick at 0 from a limit, relative to the joint's range
 # Pairs of a maximum number of joints and the number of columns of panels for up to so many joints
 COLUMNS = ((1, 1), (8, 2), (18, 3), (32, 4))
-MAX_COLUMNS, WIDTHS = 5, (6.5, 9.0, 11.0, 13.0, 15.0)  # [inch] width for each number of columns
+MAX_PANEL_COLUMNS, WIDTHS = (
+    5,
+    (6.5, 9.0, 11.0, 13.0, 15.0),
+)  # [inch] width for each number of columns
 MINUS = "\N{MINUS SIGN}"  # used in tick labels, as matplotlib does
 NOTE_WIDTH, NAME_WIDTH = 4.2, 6.6  # [pt] width of a character of a note and of a joint name
 
@@ -174,7 +177,7 @@ def _speed_note(limit: float, values: Array, unit: str) -> str:
 
 def _draw_bands(t: Array, bands: Sequence[Band], title: str, label: str) -> Figure:
     """Draw a panel for each joint over times t (k,) [s]; `label` names the lines in the legend."""
-    columns = next((c for count, c in COLUMNS if len(bands) <= count), MAX_COLUMNS)
+    columns = next((c for count, c in COLUMNS if len(bands) <= count), MAX_PANEL_COLUMNS)
     rows = -(-len(bands) // columns)
     width = WIDTHS[columns - 1]
     length = 72.0 * width / columns - 60.0  # [pt] width of a title

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 HALF_PLANE_SIZE = 10.0  # [m] half edge length of a drawn plane
 # Flat faces that approximate a round shape: number around its axis, and per quarter of its profile
-AROUND, ALONG = 24, 8
-CORNERS = np.array(
+NUM_FACES_AROUND, NUM_FACES_PER_QUARTER = 24, 8
+BOX_FACE_CORNERS = np.array(
     [[0, 1, 3, 2], [4, 5, 7, 6], [0, 1, 5, 4], [2, 3, 7, 6], [0, 2, 6, 4], [1, 3, 7, 5]]
 )
 
@@ -98,7 +98,7 @@ def faces(shape: Shape) -> list[Array]:
     match shape:
         case Box():
             signs = np.array(np.meshgrid(*[(-0.5, 0.5)] * 3, indexing="ij")).reshape(3, 8).T
-            return [*(signs * shape.size)[CORNERS]]
+            return [*(signs * shape.size)[BOX_FACE_CORNERS]]
         case Mesh():
             return [*shape.vertices[shape.triangles]]
         case Plane():
@@ -171,7 +171,7 @@ def _profile(shape: Sphere | Cylinder | Capsule) -> Iterator[tuple[float, float]
         yield from ((0.0, -half), (shape.radius, -half), (shape.radius, half), (0.0, half))
         return
     half = 0.0 if isinstance(shape, Sphere) else 0.5 * shape.length
-    for angle in np.linspace(-0.5 * np.pi, 0.5 * np.pi, 2 * ALONG).tolist():
+    for angle in np.linspace(-0.5 * np.pi, 0.5 * np.pi, 2 * NUM_FACES_PER_QUARTER).tolist():
         yield shape.radius * np.cos(angle), shape.radius * np.sin(angle) + np.copysign(half, angle)
 
 
@@ -181,8 +181,11 @@ def _turned(profile: Array) -> Array:
     Args:
         profile: (k, 2) radius and height of each point of the profile [m].
     """
-    angle = np.linspace(0.0, 2.0 * np.pi, AROUND + 1)
-    radius, height = profile[:, :1], np.broadcast_to(profile[:, 1:], (len(profile), AROUND + 1))
+    angle = np.linspace(0.0, 2.0 * np.pi, NUM_FACES_AROUND + 1)
+    radius, height = (
+        profile[:, :1],
+        np.broadcast_to(profile[:, 1:], (len(profile), NUM_FACES_AROUND + 1)),
+    )
     points = np.stack([radius * np.cos(angle), radius * np.sin(angle), height], axis=-1)
     corners = points[:-1, :-1], points[1:, :-1], points[1:, 1:], points[:-1, 1:]
     found: Array = np.stack(corners, axis=2).reshape(-1, 4, 3)

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
 GHOSTS = 12  # number of times at which the arm is drawn
 LENGTHS = ((1.0, "m"), (1e2, "cm"), (1e3, "mm"), (1e6, "um"), (1e9, "nm"))  # units per metre, name
-ROUNDING = 1e-12  # [m] maximum distance that counts as 0
-PLANES = ((0, 1, "from above"), (0, 2, "from the side"), (1, 2, "from the front"))
+MAX_ZERO_DISTANCE = 1e-12  # [m] maximum distance that counts as 0
+PROJECTION_PLANES = ((0, 1, "from above"), (0, 2, "from the side"), (1, 2, "from the front"))
 
 
 def tip_path(
@@ -107,7 +107,7 @@ def tip_planes(
     grid = figure.add_gridspec(2, 2)
     _draw_in_space(figure.add_subplot(grid[0], projection="3d"), robot, t, values, tip, goal)
     panels = [figure.add_subplot(grid[i]) for i in (1, 2, 3)]
-    for axes, (i, j, view) in zip(panels, PLANES, strict=True):
+    for axes, (i, j, view) in zip(panels, PROJECTION_PLANES, strict=True):
         _draw_in_plane(axes, tip, goal, (i, j))
         panel_title(axes, view, f"{AXES[i]}{AXES[j]}")
     legend_below(figure, panels[0].get_legend_handles_labels()[0], 4)
@@ -214,7 +214,7 @@ def _draw_distance(axes: Axes, t: Array, tip: Array, goal: Array) -> None:
 
 def _length_unit(top: float) -> tuple[float, str]:
     """Return a unit in which a length `top` [m] is easy to read, as units per metre and name."""
-    if top <= ROUNDING:
+    if top <= MAX_ZERO_DISTANCE:
         return 1e3, "mm"
     return next(((scale, unit) for scale, unit in LENGTHS if scale * top >= 0.5), LENGTHS[-1])
 

@@ -28,9 +28,9 @@ from dls_ik.reachability.chunks import Keep, Voxels, dask_cluster, local_threads
 from dls_ik.reachability.grid import ReachabilityError, reach_ball
 from dls_ik.reachability.map import ReachabilityMap, checked_store
 from dls_ik.reachability.settings import (
+    MAP_TOLERANCE,
     RESOLUTION,
     RESTARTS,
-    TOLERANCE,
     MapJob,
     MapSettings,
     new_job,
@@ -51,7 +51,7 @@ def reachability_map(
     tip: str | None = None,
     region: Sequence[float] | None = None,
     task: str = "pose",
-    tolerance: float = TOLERANCE,
+    tolerance: float = MAP_TOLERANCE,
     max_restarts: int = RESTARTS,
     random_seed: int = 0,
     scene: PlanningScene | None = None,

@@ -21,7 +21,7 @@ from dls_ik.reachability.grid import Grid, ReachabilityError
 from dls_ik.reachability.settings import FORMAT, MapSettings
 from dls_ik.text import quoted
 
-SUFFIXES = (".npz", ".zarr")
+MAP_SUFFIXES = (".npz", ".zarr")
 ABOUT_ENTRY = "about"  # name of the entry of a file that contains settings and versions
 
 
@@ -168,8 +168,8 @@ def checked_store(path: str | os.PathLike[str]) -> Path:
         ReachabilityError: If no map can be written to the path; the message gives the reason.
     """
     store = Path(path)
-    if store.suffix.lower() not in SUFFIXES:
-        raise ReachabilityError(f"a map must end in {' or '.join(SUFFIXES)}; got {store.name}")
+    if store.suffix.lower() not in MAP_SUFFIXES:
+        raise ReachabilityError(f"a map must end in {' or '.join(MAP_SUFFIXES)}; got {store.name}")
     if not store.absolute().parent.is_dir():
         raise ReachabilityError(f"cannot write {path}: there is no directory {store.parent}")
     if not os.access(store.absolute().parent, os.W_OK | os.X_OK):

@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 FORMAT = 1  # version of the file format
 
 # Defaults of a map
-TASKS = ("pose", "pointing", "position")
+MAP_TASKS = ("pose", "pointing", "position")
 RESOLUTION = 0.1  # [m] edge of a voxel
 ORIENTATIONS = 64
-TOLERANCE = 1e-4  # [m] and [rad] maximum error of a solution
+MAP_TOLERANCE = 1e-4  # [m] and [rad] maximum error of a solution
 RESTARTS = 50  # number of restarts per pose; docs/reachability.md describes the effect
 
 # Bounds
@@ -198,17 +198,17 @@ def kinematics_digest(robot: RobotModel) -> str:
 
 
 def checked_task(name: str) -> Task:
-    """Return the solver task for a name in TASKS.
+    """Return the solver task for a name in MAP_TASKS.
 
     Raises:
         ReachabilityError: If the name is unknown; the message lists the known names.
     """
-    if name not in TASKS:
-        raise ReachabilityError(f"unknown task {quoted(name)}; known: {listing(TASKS)}")
+    if name not in MAP_TASKS:
+        raise ReachabilityError(f"unknown task {quoted(name)}; known: {listing(MAP_TASKS)}")
     from dls_ik.solver.task import Task  # numba takes long to import
 
     kinds = Task.pose(), Task.pointing("z"), Task.position_only()
-    return dict(zip(TASKS, kinds, strict=True))[name]
+    return dict(zip(MAP_TASKS, kinds, strict=True))[name]
 
 
 def checked_orientations(count: Any, task: str) -> int:

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 # Printed figures
 
-METHODS = ("SDLS", "DLS", "DLS'", "DLS*", "J^T")
+FIGURE_4_METHODS = ("SDLS", "DLS", "DLS'", "DLS*", "J^T")
 GROUPS = ("reached", "not reached")  # whether any of the methods reaches the targets
 ACCURACIES = (0.1, 0.01, 0.001, 0.0001)  # distance above the minimum distance of the run
 STEP_KEYS = ("steps_1e-1", "steps_1e-2", "steps_1e-3", "steps_1e-4")
@@ -64,7 +64,7 @@ PRINTED_TARGETS, PRINTED_REACHED = 10_000, 2972  # SDLS wins for all reached tar
 PRINTED_COUNTS = (PRINTED_REACHED, PRINTED_TARGETS - PRINTED_REACHED)
 
 # Columns: wins, mean excess, mean steps to each accuracy
-PRINTED = (
+PRINTED_FIGURES = (
     (
         (2972, 0.0, 39.3, 48.7, 52.2, 53.5),
         (0, 0.00015, 61.5, 231.6, 467.1, 635.2),
@@ -93,8 +93,8 @@ def printed_rows() -> list[Row]:
     that at least one method reaches [percent].
     """
     rows: list[Row] = []
-    for group, count, figures in zip(GROUPS, PRINTED_COUNTS, PRINTED, strict=True):
-        for method, (wins, *others) in zip(METHODS, figures, strict=True):
+    for group, count, figures in zip(GROUPS, PRINTED_COUNTS, PRINTED_FIGURES, strict=True):
+        for method, (wins, *others) in zip(FIGURE_4_METHODS, figures, strict=True):
             values = dict(zip(MEAN_KEYS, (100.0 * wins / count, *others), strict=True))
             rows.append({"table": "means", "group": group, "method": method, **values})
     share = 100.0 * PRINTED_REACHED / PRINTED_TARGETS
@@ -123,24 +123,24 @@ class Rules(NamedTuple):
     by_reached: bool  # whether sums over targets not reached are divided by the number reached
 
 
-AS_PUBLISHED = Rules(True, shapes.PUBLISHED, 1e-6, 4, 1e-5, 0, True)
-AS_IN_TEXT = Rules(False, shapes.TEXT, 1e-5, 3, 0.0, 1, False)
-PUBLISHED, TEXT = "as published", "as in the text"
-READINGS = {PUBLISHED: AS_PUBLISHED, TEXT: AS_IN_TEXT}
-SLIPS: dict[str, tuple[str, Rules]] = {
+RULES_AS_PUBLISHED = Rules(True, shapes.CODE_PUBLISHED, 1e-6, 4, 1e-5, 0, True)
+RULES_AS_IN_TEXT = Rules(False, shapes.CODE_TEXT, 1e-5, 3, 0.0, 1, False)
+PUBLISHED_RULES_NAME, TEXT_RULES_NAME = "as published", "as in the text"
+RULES_BY_NAME = {PUBLISHED_RULES_NAME: RULES_AS_PUBLISHED, TEXT_RULES_NAME: RULES_AS_IN_TEXT}
+RULES_OF_SLIPS: dict[str, tuple[str, Rules]] = {
     "E0, E1: targets of the Y; E2, E3: origin": (
-        "all: targets of the double-Y", AS_PUBLISHED._replace(is_y=False)),
+        "all: targets of the double-Y", RULES_AS_PUBLISHED._replace(is_y=False)),
     "D_max from wrong rows of the last error": (
-        "from the correct rows", AS_PUBLISHED._replace(code=shapes.MENDED)),
+        "from the correct rows", RULES_AS_PUBLISHED._replace(code=shapes.CODE_MENDED)),
     "ends if a step improves by less than 1e-6": (
-        "less than 1e-5", AS_PUBLISHED._replace(gain=1e-5)),
+        "less than 1e-5", RULES_AS_PUBLISHED._replace(gain=1e-5)),
     "ends at the 4th step that increases the distance": (
-        "at the 3rd", AS_PUBLISHED._replace(rises=3)),
+        "at the 3rd", RULES_AS_PUBLISHED._replace(rises=3)),
     "not reached: sum divided by the number reached": (
-        "by the number not reached", AS_PUBLISHED._replace(by_reached=False)),
+        "by the number not reached", RULES_AS_PUBLISHED._replace(by_reached=False)),
     "methods within 1e-5 of the best also win": (
-        "only the best wins", AS_PUBLISHED._replace(tie=0.0)),
-    "the first step has number 0": ("number 1", AS_PUBLISHED._replace(first=1)),
+        "only the best wins", RULES_AS_PUBLISHED._replace(tie=0.0)),
+    "the first step has number 0": ("number 1", RULES_AS_PUBLISHED._replace(first=1)),
 }  # fmt: skip
 
 
@@ -214,7 +214,7 @@ def _traces(robot: RobotModel, names: Sequence[str], rules: Rules, T: Array) -> 
 
 
 SWITCH_DISTANCE = 0.1  # summed distance below which SDLS replaces DLS'
-DUAL = "DLS', then SDLS"
+DLS_THEN_SDLS = "DLS', then SDLS"
 
 
 def _dual_trace(robot: RobotModel, rules: Rules, T: Array) -> Array:
@@ -252,13 +252,13 @@ def run(report: Reproduction, progress: Progress) -> None:
     report.notes += NOTES
     report.printed += printed_rows()
     robot = DOUBLE_Y.robot()
-    for name, rules in READINGS.items():
+    for name, rules in RULES_BY_NAME.items():
         if report.reading in ("", name):
-            own = _usable(robot, report) if rules is AS_IN_TEXT else []
-            traces = _run(report, robot, [*METHODS, *own], rules, progress, name)
-            if rules is AS_PUBLISHED:
+            own = _usable(robot, report) if rules is RULES_AS_IN_TEXT else []
+            traces = _run(report, robot, [*FIGURE_4_METHODS, *own], rules, progress, name)
+            if rules is RULES_AS_PUBLISHED:
                 _add_slips(report, robot, traces, progress)
-    if report.reading in ("", PUBLISHED):
+    if report.reading in ("", PUBLISHED_RULES_NAME):
         report.notes.append(NOTE_ON_COPIED)
 
 
@@ -271,9 +271,11 @@ def _usable(robot: RobotModel, report: Reproduction) -> list[str]:
     T = fixed_targets(1, 1, is_y=False)[0]
     for name in plugin_names():
         try:
-            start(robot, name, shapes.MENDED).run(T, 20)
+            start(robot, name, shapes.CODE_MENDED).run(T, 20)
         except MethodError as error:
-            not_run(report, {"table": "means", "reading": TEXT, "method": name}, name, error)
+            not_run(
+                report, {"table": "means", "reading": TEXT_RULES_NAME, "method": name}, name, error
+            )
             continue
         found.append(name)
     return found
@@ -358,7 +360,7 @@ class TargetGroup(NamedTuple):
     def scores(self, rules: Rules, method: str) -> dict[str, float]:
         """Return the z-scores of our figures minus the printed ones for a method, by column key."""
         i, values = GROUPS.index(self.name), self.samples[method]
-        count, printed = PRINTED_COUNTS[i], PRINTED[i][METHODS.index(method)]
+        count, printed = PRINTED_COUNTS[i], PRINTED_FIGURES[i][FIGURE_4_METHODS.index(method)]
         scale = PRINTED_COUNTS[1] / PRINTED_COUNTS[0] if self.factor(rules) != 1.0 else 1.0
         mean, spread, n = values.mean(axis=0), values.std(axis=0), len(values)
         z = {"wins": percent_score(mean[0], n, 100.0 * printed[0] / count, count)}
@@ -390,7 +392,7 @@ def groups_of(traces: Traces, names: Sequence[str], rules: Rules) -> list[Target
     ended = [[trace[: (end(trace, rules.gain, rules.rises) or len(trace)) + 1] for trace in target]
              for target in traces]  # fmt: skip
     attained = np.array([[x.min() for x in target] for target in ended])  # (targets, methods)
-    best = attained[:, : len(METHODS)].min(axis=1)
+    best = attained[:, : len(FIGURE_4_METHODS)].min(axis=1)
     reached = best < REACHED_DISTANCE
     found = []
     for name, chosen in zip(GROUPS, (reached, ~reached), strict=True):
@@ -452,7 +454,7 @@ def _add_rows(
         for method in names:
             row = {"table": "means", "reading": name, "group": group.name, "method": method}
             row |= group.row(rules, method)
-            z_all = group.scores(rules, method) if method in METHODS else {}
+            z_all = group.scores(rules, method) if method in FIGURE_4_METHODS else {}
             report.rows.append(marked(row, [key for key, v in z_all.items() if abs(v) > SIGMAS]))
     report.series.setdefault("readings", []).append(_agreement(found, rules, traces) | {"is": name})
     report.series[name] = _mean_excess(traces, rules)
@@ -467,7 +469,7 @@ def _agreement(found: Sequence[TargetGroup], rules: Rules, traces: Traces) -> Ro
     z = [
         value
         for group in found
-        for method in METHODS
+        for method in FIGURE_4_METHODS
         for key, value in group.scores(rules, method).items()
         if (group.name, method, key) not in COPIED
     ]
@@ -486,24 +488,24 @@ def _add_slips(report: Reproduction, robot: RobotModel, traces: Traces, progress
     "as published", element [target][method].
     """
     rows = report.series.setdefault("slips", [])
-    for slip, (instead, rules) in SLIPS.items():
-        is_same = (rules.is_y, rules.code) == (AS_PUBLISHED.is_y, AS_PUBLISHED.code)
+    for slip, (instead, rules) in RULES_OF_SLIPS.items():
+        is_same = (rules.is_y, rules.code) == (RULES_AS_PUBLISHED.is_y, RULES_AS_PUBLISHED.code)
         found = list(traces)
         if not is_same:
-            groups = _in_groups(report, robot, METHODS, rules, progress, instead)
+            groups = _in_groups(report, robot, FIGURE_4_METHODS, rules, progress, instead)
             found = [target for some in groups for target in some]
-        row = _agreement(groups_of(found, METHODS, rules), rules, found)
+        row = _agreement(groups_of(found, FIGURE_4_METHODS, rules), rules, found)
         rows.append({"is": slip, "instead": instead, **row})
     chosen = [
         k for k, target in enumerate(traces) if min(x.min() for x in target) < REACHED_DISTANCE
     ]
     targets = fixed_targets(1, report.samples, is_y=True)
     names = ("SDLS", "DLS'")
-    both = {name: [traces[k][METHODS.index(name)] for k in chosen] for name in names}
-    pool = progress.track(chosen, DUAL)
-    both[DUAL] = [_dual_trace(robot, AS_PUBLISHED, targets[k]) for k in pool]
+    both = {name: [traces[k][FIGURE_4_METHODS.index(name)] for k in chosen] for name in names}
+    pool = progress.track(chosen, DLS_THEN_SDLS)
+    both[DLS_THEN_SDLS] = [_dual_trace(robot, RULES_AS_PUBLISHED, targets[k]) for k in pool]
     for name, some in both.items() if chosen else ():
-        steps = np.mean([_steps(trace, AS_PUBLISHED) for trace in some], axis=0)
+        steps = np.mean([_steps(trace, RULES_AS_PUBLISHED) for trace in some], axis=0)
         least = float(np.mean([trace.min() for trace in some]))
         begun: Row = {"table": "dual", "method": name, "least": least}
         by_accuracy = dict(zip(STEP_KEYS, steps.tolist(), strict=True))
@@ -522,7 +524,7 @@ def _mean_excess(traces: Traces, rules: Rules) -> dict[str, Any]:
     The excess is the smallest distance of the run so far, minus the smallest distance that any
     method attains for the same target.
     """
-    best = np.array([min(x.min() for x in target[: len(METHODS)]) for target in traces])
+    best = np.array([min(x.min() for x in target[: len(FIGURE_4_METHODS)]) for target in traces])
     shown: dict[str, Any] = {"steps": WAY_POINTS}
     for group, chosen in zip(
         GROUPS, (best < REACHED_DISTANCE, best >= REACHED_DISTANCE), strict=True
@@ -530,7 +532,7 @@ def _mean_excess(traces: Traces, rules: Rules) -> dict[str, Any]:
         some = np.flatnonzero(chosen).tolist()
         shown[group] = {
             name: np.mean([_falling(traces[k][i]) - best[k] for k in some], axis=0)
-            for i, name in enumerate(METHODS)
+            for i, name in enumerate(FIGURE_4_METHODS)
             if len(some)
         }
     return shown
@@ -544,7 +546,7 @@ def _falling(trace: Array) -> Array:
 def plot(report: Reproduction) -> Figure:
     """Draw the mean excess distance of each method over the steps, in a panel for each group."""
     figure = new_figure(11.0, 4.6)
-    shown = report.series.get(PUBLISHED) or report.series.get(TEXT) or {}
+    shown = report.series.get(PUBLISHED_RULES_NAME) or report.series.get(TEXT_RULES_NAME) or {}
     for axes, group in zip(figure.subplots(1, 2, sharey=True), GROUPS, strict=True):
         _draw(axes, shown.get("steps", []), shown.get(group, {}))
         axes.set_title(f"targets {group}", fontsize=10, loc="left")
@@ -568,9 +570,11 @@ SETTINGS = {
     "robot": "double-Y, zero position, no joint limits",
     "reached": f"summed distance of the effectors is below {REACHED_DISTANCE:g} with any method",
     "targets": "T = 3 (1 + sqrt 5) k, k = 1, 2, ...",
-    PUBLISHED: {slip: f"instead of: {instead}" for slip, (instead, _) in SLIPS.items()},
-    TEXT: "targets of the double-Y; a run ends at a step that improves by less than 1e-5, or at "
-    "the third step that increases the distance",
+    PUBLISHED_RULES_NAME: {
+        slip: f"instead of: {instead}" for slip, (instead, _) in RULES_OF_SLIPS.items()
+    },
+    TEXT_RULES_NAME: "targets of the double-Y; a run ends at a step that improves by less than "
+    "1e-5, or at the third step that increases the distance",
 }
 NOTES = [
     "As published: the authors' program for fixed targets uses T = 3 (1 + sqrt 5) k and starts in "
@@ -627,16 +631,16 @@ FIGURE_4 = Experiment(
         ResultTable(
             (Column("targets", "targets", is_plain=True), Column("share", "reached [%]", ".1f")),
             "Share of targets reached, as published",
-            {"table": "shares", "reading": PUBLISHED},
+            {"table": "shares", "reading": PUBLISHED_RULES_NAME},
         ),
         *(
             ResultTable(
                 _MEAN_COLUMNS,
                 f"Targets {group}, {reading}",
                 {"table": "means", "reading": reading, "group": group},
-                is_verdict=reading == PUBLISHED,
+                is_verdict=reading == PUBLISHED_RULES_NAME,
             )
-            for reading in READINGS
+            for reading in RULES_BY_NAME
             for group in GROUPS
         ),
         ResultTable(
@@ -664,5 +668,5 @@ FIGURE_4 = Experiment(
     samples=1000,
     samples_are="targets",
     is_sampled=True,
-    readings=tuple(READINGS),
+    readings=tuple(RULES_BY_NAME),
 )

@@ -86,14 +86,14 @@ def tip_distances(error: Array) -> Array:
 
 # Methods
 
-PUBLISHED, MENDED, TEXT = "as published", "mended", "as in the text"
-# PUBLISHED adapts D_max by the increase of the distance in the last step, as the published code
-# does, and like that code reads the wrong rows of the last error. MENDED reads the right rows. TEXT
-# adapts D_max by the decrease of the distance.
+CODE_PUBLISHED, CODE_MENDED, CODE_TEXT = "as published", "mended", "as in the text"
+# CODE_PUBLISHED adapts D_max by the increase of the distance in the last step, as the published
+# code does, and like that code reads the wrong rows of the last error. CODE_MENDED reads the right
+# rows. CODE_TEXT adapts D_max by the decrease of the distance.
 CODES: dict[str, dict[str, Any]] = {
-    PUBLISHED: {"bug_compatible": True},
-    MENDED: {},
-    TEXT: {"adaptive_by": "approach"},
+    CODE_PUBLISHED: {"bug_compatible": True},
+    CODE_MENDED: {},
+    CODE_TEXT: {"adaptive_by": "approach"},
 }
 
 
@@ -135,7 +135,8 @@ def start(robot: RobotModel, method: str, code: str, shape: Shape = DOUBLE_Y) ->
 # Figures 1 and 2
 
 ARM_LINKS, ARM_ANGLES = (1.0, 1.0), (-0.05, 0.1)  # nearly collinear; the paper prints no numbers
-TARGETS = {  # relative to the tip: along the arm, across the arm, and very close along the arm
+# relative to the tip: along the arm, across the arm, and very close along the arm
+TARGET_OFFSETS = {
     "t1": (0.1, 0.0),
     "t1'": (-0.01, 0.3),
     "close": (0.0005, 0.0),
@@ -161,19 +162,23 @@ NOTES = [
 
 def run(report: Reproduction, progress: Progress) -> None:
     """Make one step of each method to each target of figure 1, and move the shapes of figure 2."""
-    report.settings.update({"figure 1": {"links": ARM_LINKS, "q": ARM_ANGLES, "targets": TARGETS}})
+    report.settings.update(
+        {"figure 1": {"links": ARM_LINKS, "q": ARM_ANGLES, "targets": TARGET_OFFSETS}}
+    )
     report.notes += NOTES
     robot, begin = planar_robot(ARM_LINKS), np.array(ARM_ANGLES)
     report.series["arm"] = planar_joints(ARM_LINKS, begin)
-    for target, method in progress.track([(t, m) for t in TARGETS for m in ONE_STEP], "figure 1"):
+    for target, method in progress.track(
+        [(t, m) for t in TARGET_OFFSETS for m in ONE_STEP], "figure 1"
+    ):
         T = robot.fk(begin)
-        T[:2, 3] += TARGETS[target]
+        T[:2, 3] += TARGET_OFFSETS[target]
         name, options = ONE_STEP[method]
         dq = Stepper(robot, name, begin, task=Task("xy", ""), **options).step(T)
         where = planar_joints(ARM_LINKS, begin + dq)
         row = {"target": target, "method": method, "a": float(dq[0]), "b": float(dq[1])}
         left = float(np.linalg.norm(T[:2, 3] - where[-1]))
-        report.rows.append({**row, "left": left, "of": float(np.hypot(*TARGETS[target]))})
+        report.rows.append({**row, "left": left, "of": float(np.hypot(*TARGET_OFFSETS[target]))})
     for shape in progress.track((Y, DOUBLE_Y), "figure 2"):
         report.series[shape.name] = _shown(shape, report.samples)
 
@@ -185,7 +190,7 @@ def _shown(shape: Shape, steps: int) -> dict[str, Any]:
     "targets" (k, 3), and "paths" (p, k, 3) of the targets.
     """
     robot, targets = shape.robot(), shape.targets(np.array([DRAWN_INSTANT]))
-    q = start(robot, "SDLS", MENDED, shape).run(targets[0], steps).q[[0, -1]]
+    q = start(robot, "SDLS", CODE_MENDED, shape).run(targets[0], steps).q[[0, -1]]
     branches = arm_points(robot, q)
     paths = shape.targets(np.linspace(0.0, 2.0 * pi, 721))[:, :, :3, 3]
     return {
@@ -209,7 +214,7 @@ def plot(report: Reproduction) -> Figure:
 
 
 def _draw_steps(axes: Axes, report: Reproduction, target: str) -> None:
-    """Draw the arm of figure 1 before, and after one step of each method to a key of TARGETS."""
+    """Draw the arm of figure 1 before and after one step of each method to a target."""
     rows = [row for row in report.rows if row["target"] == target]
     for row, color in zip(rows, (RED, ORANGE, BLUE), strict=False):
         moved = planar_joints(
@@ -219,7 +224,7 @@ def _draw_steps(axes: Axes, report: Reproduction, target: str) -> None:
     arm = np.asarray(report.series.get("arm", np.empty((0, 2))))
     axes.plot(*arm.T, color=GREY, lw=3.5, marker="o", label="before")
     if len(arm):
-        axes.plot(*(arm[-1] + TARGETS[target]), "o", color=RED, markersize=9)
+        axes.plot(*(arm[-1] + TARGET_OFFSETS[target]), "o", color=RED, markersize=9)
         for name, place in zip(("a", "b", "e"), arm, strict=True):
             axes.annotate(name, place, (0, -15), textcoords="offset points", ha="center")
     axes.set_title(f"one step toward {target}", fontsize=10, loc="left")

@@ -27,10 +27,10 @@ from dls_ik.errors import MethodError
 from dls_ik.model import RobotModel
 from dls_ik.plot.canvas import BLUE, GREY, ORANGE, PALE, RED, heading, new_figure, plain
 from dls_ik.reproduce.buss_kim_shapes import (
+    CODE_MENDED,
+    CODE_PUBLISHED,
     CODES,
     DOUBLE_Y,
-    MENDED,
-    PUBLISHED,
     Shape,
     Y,
     methods,
@@ -59,14 +59,14 @@ if TYPE_CHECKING:
 WARM_UP_STEPS, ADVANCE = 400, 0.005  # number of first steps not counted; increase of T per step
 STEPS_PER_CALL = 500  # steps per kernel call
 DAMPINGS = (0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 1.1, 1.5)  # the paper uses 1.1 (DLS) and 0.7 (DLS')
-PAIRS = (("SDLS", "DLS"), ("SDLS", "DLS'"), ("SDLS hard", "DLS"), ("SDLS hard", "DLS'"))
+COMPARED_PAIRS = (("SDLS", "DLS"), ("SDLS", "DLS'"), ("SDLS hard", "DLS"), ("SDLS hard", "DLS'"))
 SHARE_KEYS = tuple(f"n{n}" for n in range(5))
 PRINTED_SHARES = {
     ("SDLS", "DLS"): (1.4, 3.1, 20.6, 55.7, 19.3),
     ("SDLS", "DLS'"): (9.3, 24.3, 32.9, 20.0, 13.6),
 }
 MAX_CHANCE = 1.0  # [percentage points] larger differences from a printed share are marked
-SHOWN = ("SDLS", "DLS", "DLS'")
+DRAWN_METHODS = ("SDLS", "DLS", "DLS'")
 
 FIGURE_3_SETTINGS = {
     "robot": "double-Y, zero position, no joint limits",
@@ -104,7 +104,7 @@ def run_figure_3(report: Reproduction, progress: Progress) -> None:
     report.settings.update(FIGURE_3_SETTINGS)
     report.notes += FIGURE_3_NOTES
     report.printed += [
-        {"table": "shares", "code": PUBLISHED, "pair": " over ".join(pair), **_shares(values)}
+        {"table": "shares", "code": CODE_PUBLISHED, "pair": " over ".join(pair), **_shares(values)}
         for pair, values in PRINTED_SHARES.items()
     ]
     robot = DOUBLE_Y.robot()
@@ -120,11 +120,11 @@ def run_figure_3(report: Reproduction, progress: Progress) -> None:
                 continue
             row: Row = {"table": "sums", "code": code, "method": name}
             report.rows.append({**row, "sum": float(found[name].sum())})
-        for pair in PAIRS:
+        for pair in COMPARED_PAIRS:
             report.rows.append(_share_row(code, pair, found))
         report.series["sums"] = _sums(report)
         thin = slice(None, None, max(1, report.samples // 1000))
-        shown = {name: found[name].sum(axis=1)[thin] for name in SHOWN}
+        shown = {name: found[name].sum(axis=1)[thin] for name in DRAWN_METHODS}
         report.series[code] = {"T": T[WARM_UP_STEPS:][thin], "distance": shown}
     rows = report.series.setdefault("damping", [])
     for damping in progress.track(DAMPINGS, "damping constants"):
@@ -145,7 +145,7 @@ def _damping_row(robot: RobotModel, damping: float, Ts: Array) -> Row:
     """
     row: Row = {"damping": damping}
     for key, name in (("dls", "DLS"), ("clamped", "DLS'")):
-        method, options = methods(MENDED)[name]
+        method, options = methods(CODE_MENDED)[name]
         given = {**options, "lambda_": damping}
         stepper = Stepper(robot, method, np.zeros(robot.n), task=Task.position_only(), **given)
         q = np.concatenate([stepper.q[None], *(q for q, _ in _moves(stepper, Ts))])
@@ -192,7 +192,7 @@ def _share_row(code: str, pair: tuple[str, str], found: dict[str, Array]) -> Row
     nearer = (one < other).sum(axis=1)
     shares = [100.0 * float(np.mean(nearer == n)) for n in range(5)]
     row: Row = {"table": "shares", "code": code, "pair": " over ".join(pair), **_shares(shares)}
-    printed = PRINTED_SHARES.get(pair) if code == PUBLISHED else None
+    printed = PRINTED_SHARES.get(pair) if code == CODE_PUBLISHED else None
     pairs = zip(SHARE_KEYS, shares, printed or shares, strict=True)
     return marked(row, [key for key, ours, theirs in pairs if abs(ours - theirs) > MAX_CHANCE])
 
@@ -205,11 +205,11 @@ def plot_figure_3(report: Reproduction) -> Figure:
     """Draw our shares next to the printed shares, and the summed distance of the tips over T."""
     figure = new_figure(11.0, 6.0)
     grid = figure.subplots(2, 2, width_ratios=(1.0, 1.3))
-    for axes, pair in zip(grid[:, 0], PAIRS, strict=False):
+    for axes, pair in zip(grid[:, 0], COMPARED_PAIRS, strict=False):
         _bars(axes, report, " over ".join(pair))
     drawn = [(code, report.series[code]) for code in CODES if code in report.series]
     for axes, (code, series) in zip(grid[:, 1], drawn, strict=False):
-        for name, color in zip(SHOWN, (BLUE, ORANGE, GREY), strict=True):
+        for name, color in zip(DRAWN_METHODS, (BLUE, ORANGE, GREY), strict=True):
             axes.plot(series["T"], series["distance"][name], color=color, lw=0.9, label=name)
         axes.set_title(f"summed distance of the effectors, D_max {code}", fontsize=9, loc="left")
         axes.set_xlabel("T", fontsize=8)
@@ -351,7 +351,7 @@ def _tracking_row(shape: Shape, robot: RobotModel, name: str, Ts: Array) -> Row:
     """
     row: Row = {}
     for key, at_targets in (("", False), ("_there", True)):
-        stepper = start(robot, name, MENDED, shape)
+        stepper = start(robot, name, CODE_MENDED, shape)
         if at_targets:
             q = np.array([_step_at_targets(stepper, T) for T in Ts])
         else:
@@ -385,7 +385,7 @@ def _search_row(robot: RobotModel, damping: float, Ts: Array) -> Row:
         damping: Damping constant.
         Ts: (t, 2, 4, 4) target poses of both tips at each step.
     """
-    name, options = methods(MENDED, Y)["DLS"]
+    name, options = methods(CODE_MENDED, Y)["DLS"]
     given = {**options, "lambda_": damping}
     stepper = Stepper(robot, name, np.zeros(robot.n), task=Task.position_only(), **given)
     found = _follow(stepper, Ts)[SEARCH_WARM_UP:]
@@ -400,7 +400,7 @@ def _time_row(name: str) -> Row:
     robot, found = DOUBLE_Y.robot(), []
     Ts = DOUBLE_Y.targets(ADVANCE * np.arange(1.0, TIMED_STEPS + 1.0))
     for _ in range(TIMED_RUNS):
-        stepper = start(robot, name, MENDED)
+        stepper = start(robot, name, CODE_MENDED)
         begun = time.perf_counter()
         stepper.run(Ts, TIMED_STEPS)
         found.append(1e6 * (time.perf_counter() - begun) / TIMED_STEPS)

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-LINES: dict[str, dict[str, Any]] = {
+LINE_STYLES: dict[str, dict[str, Any]] = {
     "jp": {"color": GREY, "linewidth": 3.5, "alpha": 0.5},
     "jt": {"color": "black", "linestyle": ":", "linewidth": 2.0},
     "jd": {"color": ORANGE, "linewidth": 1.8},
@@ -60,19 +60,19 @@ LINES: dict[str, dict[str, Any]] = {
 }
 
 # Line style of all plug-ins
-OWN: dict[str, Any] = {"color": "black", "linewidth": 1.2, "linestyle": "-."}
+PLUGIN_LINE_STYLE: dict[str, Any] = {"color": "black", "linewidth": 1.2, "linestyle": "-."}
 
-LAMBDA, LAMBDA_MAX, SIGMA0 = 1e-3, 5e-3, 5e-3
-SVF = {"nu": 10.0, "sigma0": SIGMA0}
-LAWS: dict[str, dict[str, Any]] = {
+JD_LAMBDA, LAMBDA_MAX, SIGMA0 = 1e-3, 5e-3, 5e-3
+SVF_OPTIONS = {"nu": 10.0, "sigma0": SIGMA0}
+FIGURE_1_LAWS: dict[str, dict[str, Any]] = {
     "jp": {},
     "jt": {},
-    "jd": {"lambda_": LAMBDA},
+    "jd": {"lambda_": JD_LAMBDA},
     "jf": {"lambda_max": LAMBDA_MAX, "epsilon": 0.1},
     "ed": {"error_gain": 0.5},
     "ied": {"error_gain": 0.5, "omega": 1e-3},
-    "svf": SVF,
-    "svf+ed": {**SVF, "error_gain": 0.5},
+    "svf": SVF_OPTIONS,
+    "svf+ed": {**SVF_OPTIONS, "error_gain": 0.5},
 }
 
 
@@ -81,9 +81,9 @@ LAWS: dict[str, dict[str, Any]] = {
 # [rad] The path has the configurations t * BENT_ANGLES; the arm is stretched at t = 0.
 BENT_ANGLES = np.array([0.6, -0.9, 0.8, 0.5])
 NUM_DIRECTIONS = 64  # number of directions in which the error is changed
-NEAREST = 1e-9  # parameter t of the last configuration of the path
+MIN_PATH_PARAMETER = 1e-9  # parameter t of the last configuration of the path
 GROWS_TO_INFINITY, BOUNDED = "to infinity", "bounded"
-CLAIMS = {
+CONDITION_CLAIMS = {
     **dict.fromkeys(("jp", "jt", "jd", "jf", "ed", "ied"), GROWS_TO_INFINITY),
     **dict.fromkeys(("svf", "svf+ed"), BOUNDED),
 }
@@ -116,15 +116,22 @@ def run_figure_1(report: Reproduction, progress: Progress) -> None:
     Also add the rows of :func:`random_rows`. The path has `report.samples` configurations.
     """
     robot = planar_robot([1.0] * 4)
-    goal, parameters = robot.fk(np.zeros(4)), np.geomspace(1.0, NEAREST, report.samples)
+    goal, parameters = robot.fk(np.zeros(4)), np.geomspace(1.0, MIN_PATH_PARAMETER, report.samples)
     report.settings.update(
-        {"links": 1.0, "bent [rad]": BENT_ANGLES, "nearest": NEAREST, "rows": LAWS}
+        {
+            "links": 1.0,
+            "bent [rad]": BENT_ANGLES,
+            "nearest": MIN_PATH_PARAMETER,
+            "rows": FIGURE_1_LAWS,
+        }
     )
-    report.printed += [{"method": m, "limit": claim} for m, claim in CLAIMS.items()]
+    report.printed += [{"method": m, "limit": claim} for m, claim in CONDITION_CLAIMS.items()]
     report.notes += FIGURE_1_NOTES
     report.series["condition"] = {}
-    for method in progress.track([*LAWS, *plugin_names()], "laws"):
-        stepper = Stepper(robot, method, BENT_ANGLES, task=Task("xy", ""), **LAWS.get(method, {}))
+    for method in progress.track([*FIGURE_1_LAWS, *plugin_names()], "laws"):
+        stepper = Stepper(
+            robot, method, BENT_ANGLES, task=Task("xy", ""), **FIGURE_1_LAWS.get(method, {})
+        )
         try:
             sigma, condition, share = _conditions(stepper, goal, parameters)
         except MethodError as error:
@@ -179,7 +186,7 @@ def random_rows(seed: int) -> list[Row]:
     starts, goals = robot.random(NUM_RANDOM, rng=rng), robot.fk(robot.random(NUM_RANDOM, rng=rng))
     changes = rng.normal(size=(NUM_RANDOM, 6))
     rows = []
-    for method, options in LAWS.items():
+    for method, options in FIGURE_1_LAWS.items():
         stepper, found = Stepper(robot, method, starts[0], **options), []
         for q, goal, change in zip(starts, goals, changes, strict=True):
             stepper.reset(q)
@@ -213,8 +220,10 @@ def _condition_row(method: str, sigma: Array, condition: Array) -> Row:
         "limit": GROWS_TO_INFINITY if grows else BOUNDED,
     }
     if method == "svf":
-        row["bound"] = _svf_bound(SVF["nu"], SVF["sigma0"])
-    return marked(row, ["limit"] if row["limit"] != CLAIMS.get(method, row["limit"]) else [])
+        row["bound"] = _svf_bound(SVF_OPTIONS["nu"], SVF_OPTIONS["sigma0"])
+    return marked(
+        row, ["limit"] if row["limit"] != CONDITION_CLAIMS.get(method, row["limit"]) else []
+    )
 
 
 def _svf_bound(nu: float, sigma0: float) -> float:
@@ -249,7 +258,12 @@ def _curves(report: Reproduction, key: str, title: str) -> tuple[Figure, Axes]:
     figure = new_figure(9.0, 5.6)
     axes = figure.subplots()
     for method, values in report.series.get(key, {}).items():
-        axes.loglog(report.series["sigma"], values, label=method.upper(), **LINES.get(method, OWN))
+        axes.loglog(
+            report.series["sigma"],
+            values,
+            label=method.upper(),
+            **LINE_STYLES.get(method, PLUGIN_LINE_STYLE),
+        )
     if report.rows:
         axes.legend(fontsize=9, frameon=False, ncols=2)
     heading(figure, title)
@@ -295,12 +309,12 @@ FIGURE_1 = Experiment(
 
 # Figure 2
 
-ERROR = 0.01  # norm of the error, which sets the damping of ED and IED
-E = 0.5 * ERROR**2
-FIGURE_2_LAWS = {law: LAWS[law] for law in ("jp", "jd", "jf", "ed", "svf", "svf+ed")}
+ERROR_NORM = 0.01  # norm of the error, which sets the damping of ED and IED
+E = 0.5 * ERROR_NORM**2
+FIGURE_2_LAWS = {law: FIGURE_1_LAWS[law] for law in ("jp", "jd", "jf", "ed", "svf", "svf+ed")}
 MIN_DRAWN_SIGMA, MAX_DRAWN_SIGMA = 1e-5, 1.0  # range of singular values
 BY_FORMULA: list[Row] = [
-    {"method": "jd", "peak": 1.0 / (2.0 * LAMBDA), "at": LAMBDA},
+    {"method": "jd", "peak": 1.0 / (2.0 * JD_LAMBDA), "at": JD_LAMBDA},
     {"method": "jf", "peak": 1.0 / (2.0 * LAMBDA_MAX), "at": LAMBDA_MAX},
     {"method": "ed", "peak": 1.0 / (2.0 * E**0.5), "at": E**0.5},
     {"method": "svf", "peak": 1.0 / SIGMA0},
@@ -309,10 +323,10 @@ FIGURE_2_NOTES = [
     "By formula: the values that the appendix derives, with the settings of Figure 1; the paper "
     "prints no numbers. The gain g = s / (s^2 + lambda^2) has its maximum 1 / (2 lambda) at s = "
     "lambda; the gain of SVF never exceeds 1 / sigma0.",
-    f"ED and SVF+ED are computed for an error of {ERROR:g}, with E in place of lambda^2. For JF "
-    "the appendix gives only the order of magnitude; the value by formula is that of lambda_max. "
-    "The gain of JP has no maximum; its largest gain is the gain at the smallest singular value "
-    "of the plot.",
+    f"ED and SVF+ED are computed for an error of {ERROR_NORM:g}, with E in place of lambda^2. For "
+    "JF the appendix gives only the order of magnitude; the value by formula is that of "
+    "lambda_max. The gain of JP has no maximum; its largest gain is the gain at the smallest "
+    "singular value of the plot.",
 ]
 
 
@@ -320,7 +334,7 @@ def run_figure_2(report: Reproduction, progress: Progress) -> None:
     """Compute the gain of every law at `report.samples` singular values, and add a row per law."""
     sigma = np.geomspace(MIN_DRAWN_SIGMA, MAX_DRAWN_SIGMA, report.samples)
     report.settings.update(
-        {"rows": FIGURE_2_LAWS, "error": ERROR, "sigma": (MIN_DRAWN_SIGMA, MAX_DRAWN_SIGMA)}
+        {"rows": FIGURE_2_LAWS, "error": ERROR_NORM, "sigma": (MIN_DRAWN_SIGMA, MAX_DRAWN_SIGMA)}
     )
     by_formula = {row["method"]: row for row in BY_FORMULA}
     report.notes += FIGURE_2_NOTES
@@ -356,7 +370,7 @@ def gains(name: str, options: dict[str, Any], sigma: Array) -> Array:
     for value in sigma.tolist():
         stepper = Stepper(robot, name, [0.0], task=Task("y", "", weights=(value,)), **options)
         T = np.eye(4)
-        T[1, 3] = ERROR / value
+        T[1, 3] = ERROR_NORM / value
         found.append(stepper.inverse(T).gain[0])
     return np.array(found)
 
@@ -364,7 +378,7 @@ def gains(name: str, options: dict[str, Any], sigma: Array) -> Array:
 def plot_figure_2(report: Reproduction) -> Figure:
     """Draw the gain of every law over the singular value."""
     figure, axes = _curves(report, "gain", "Figure 2 of Colome & Torras 2012")
-    for x, text in ((LAMBDA, "lambda"), (LAMBDA_MAX, "lambda_max = sigma0")):
+    for x, text in ((JD_LAMBDA, "lambda"), (LAMBDA_MAX, "lambda_max = sigma0")):
         axes.axvline(x, color="#BBBBBB", linewidth=0.8, zorder=0)
         axes.annotate(text, (x, 1.2), (3, 0), textcoords="offset points", fontsize=8)
     axes.set_ylim(1.0, 2e4)

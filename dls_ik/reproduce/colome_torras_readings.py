@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from dls_ik.reproduce.experiment import Row
 
-PAIRS = 1000  # pairs of start and goal in the paper
+NUM_PAPER_PAIRS = 1000  # pairs of start and goal in the paper
 KEYS = (
     "solved_percent", "in_limits_percent", "time_ms", "time_solved_ms", "time_in_limits_ms",
     "residual", "iterations", "iterations_solved",
@@ -43,8 +43,8 @@ FIGURES: dict[str, tuple[float | None, ...]] = {
     "ctp+sd+svf": (48.5, 48.5, 6830.5, 1867.9, 1867.9, 0.276, 149.2, 41.1),
 }
 # The paper mentions KDL, but prints no figures for the methods of KDL.
-KDL = ("kdl_nr", "kdl_nr_jl", "kdl_lma")
-METHODS = (*FIGURES, "wln", *KDL)
+KDL_ROWS = ("kdl_nr", "kdl_nr_jl", "kdl_lma")
+TABLE_V_METHODS = (*FIGURES, "wln", *KDL_ROWS)
 
 
 def printed_rows() -> list[Row]:
@@ -57,7 +57,7 @@ def printed_rows() -> list[Row]:
 
 # Readings
 
-PUBLISHED, MEANT = "as published", "as meant"
+PUBLISHED_READING_NAME, MEANT_READING_NAME = "as published", "as meant"
 
 
 class Reading(NamedTuple):
@@ -82,8 +82,8 @@ _ONE_ATTEMPT: dict[str, Any] = {
     "timeout": 3600.0,
 }
 _SVF = {"nu": 10.0, "sigma0": 0.01}
-AS_PUBLISHED = Reading(
-    PUBLISHED,
+READING_AS_PUBLISHED = Reading(
+    PUBLISHED_READING_NAME,
     {
         **_ONE_ATTEMPT,
         "error_tolerance": 5e-3,
@@ -115,11 +115,11 @@ AS_PUBLISHED = Reading(
     counts_last=True,
 )
 _ACTIVATION = {"margin": 0.05, "mu": 0.2}
-AS_MEANT = Reading(
-    MEANT,
+READING_AS_MEANT = Reading(
+    MEANT_READING_NAME,
     {**_ONE_ATTEMPT, "error_tolerance": 1e-4, "rotation_weight": 0.5},
     {
-        **{name: {} for name in METHODS},
+        **{name: {} for name in TABLE_V_METHODS},
         "sd": {"gamma_max": 0.5},
         "jd": {"lambda_": 0.005},
         "jf": {"lambda_max": 0.02},
@@ -138,7 +138,7 @@ AS_MEANT = Reading(
     },
     counts_last=False,
 )
-READINGS = {reading.name: reading for reading in (AS_PUBLISHED, AS_MEANT)}
+READINGS = {reading.name: reading for reading in (READING_AS_PUBLISHED, READING_AS_MEANT)}
 
 
 # Slips and choices of the published code; runs revert one of them at a time

@@ -21,19 +21,19 @@ from dls_ik.errors import DlsIkError
 from dls_ik.model.robot import RobotModel
 from dls_ik.plot.canvas import BLUE, GREY, ORANGE, PALE, heading, new_figure, plain
 from dls_ik.reproduce.colome_torras_readings import (
-    AS_MEANT,
-    AS_PUBLISHED,
     COMPARED,
     GENERAL_NOTES,
-    KDL,
     KDL_NOTE,
-    MEANT,
-    METHODS,
-    PAIRS,
-    PUBLISHED,
+    KDL_ROWS,
+    MEANT_READING_NAME,
+    NUM_PAPER_PAIRS,
+    PUBLISHED_READING_NAME,
+    READING_AS_MEANT,
+    READING_AS_PUBLISHED,
     READINGS,
     RESIDUAL_NOTE,
     SLIPS,
+    TABLE_V_METHODS,
     Reading,
     printed_rows,
 )
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 
 # Runs
 
-REACHED = (Status.SUCCESS, Status.OUTSIDE_LIMITS)
+REACHED_STATUSES = (Status.SUCCESS, Status.OUTSIDE_LIMITS)
 POSES_PER_BATCH = 512  # poses per batch, 256 per thread; Ctrl-C takes effect between batches
 
 
@@ -80,19 +80,21 @@ def run(report: Reproduction, progress: Progress) -> None:
     readings = [each for each in READINGS.values() if report.reading in ("", each.name)]
     for reading in readings:
         report.settings[reading.name] = {**reading.options, "rows": reading.rows}
-        names = _chosen(report, (*reading.rows, *(plugin_names() if reading is AS_MEANT else ())))
+        names = _chosen(
+            report, (*reading.rows, *(plugin_names() if reading is READING_AS_MEANT else ()))
+        )
         for name in progress.track(names, f"Table V, {reading.name}"):
             row = _row(reading, robot, name, goals, starts, printed.get(name))
             report.rows.append(row)
             _conclude(report)
-    if AS_PUBLISHED in readings:
+    if READING_AS_PUBLISHED in readings:
         found = report.series.setdefault("slips", [])
         wanted = [(slip, row) for slip in SLIPS for row in _chosen(report, slip.rows)]
         for slip, name in progress.track(wanted, "slips"):
-            ran, options = AS_PUBLISHED.options_of(name)
+            ran, options = READING_AS_PUBLISHED.options_of(name)
             options = {**options, **slip.options}
             solver = IkSolver(robot, options.pop("method", ran), **options)
-            mended = figures(_in_batches(AS_PUBLISHED, solver, goals, starts))
+            mended = figures(_in_batches(READING_AS_PUBLISHED, solver, goals, starts))
             before = next(row for row in report.rows if row["method"] == name)
             found.append(_change(slip.is_, slip.instead, name, before, mended))
 
@@ -130,9 +132,9 @@ def _row(
     row |= {"long_name": long_name(method), **figures(found)}
     if printed is None:
         return row
-    z = scores(found, printed, PAIRS)
+    z = scores(found, printed, NUM_PAPER_PAIRS)
     largest = max(z, key=lambda key: abs(z[key]))
-    row |= {"z": z, "largest_z": f"{z[largest]:+.1f} {SHORT[largest]}"}
+    row |= {"z": z, "largest_z": f"{z[largest]:+.1f} {SHORT_HEADINGS[largest]}"}
     return marked(row, [key for key, value in z.items() if abs(value) > SIGMAS])
 
 
@@ -151,7 +153,7 @@ def _one_by_one(reading: Reading, solver: IkSolver, goals: Array, starts: Array)
         reading,
         solver,
         np.array([r.status for r in results]),
-        np.array([nan if solver.method in KDL else r.iterations for r in results], float),
+        np.array([nan if solver.method in KDL_ROWS else r.iterations for r in results], float),
         np.array([(r.position_error, r.rotation_error) for r in results]),
     )
     return found._replace(time=1e3 * np.array([r.duration for r in results]))
@@ -192,7 +194,7 @@ def _outcomes(
         iterations: (b,) numbers of iterations.
         errors: (b, 2) position errors [m] and rotation errors [rad].
     """
-    solved = np.isin(status, REACHED)
+    solved = np.isin(status, REACHED_STATUSES)
     options = solver.options
     turn = np.sin(errors[:, 1]) if options.rotation_error == "sine" else errors[:, 1]
     if reading.counts_last:
@@ -313,7 +315,7 @@ def _change(slip: str, instead: str, method: str, before: Row, mended: Row) -> R
 
 # Verdicts: all figures of a reading, and each column separately
 
-SHORT = {
+SHORT_HEADINGS = {
     "solved_percent": "solved",
     "in_limits_percent": "in limits",
     "iterations": "iterations",
@@ -374,7 +376,7 @@ def column_verdict(rows: Sequence[Row], reading: str, key: str) -> Row:
     above, below = int(np.sum(z > 0.0)), int(np.sum(z < 0.0))
     return {
         "reading": reading,
-        "column": SHORT[key],
+        "column": SHORT_HEADINGS[key],
         "figures": len(z),
         "above": above,
         "below": below,
@@ -402,7 +404,9 @@ def notes(rows: Sequence[Row]) -> list[str]:
     published", and give the reasons of rows that were not run.
     """
     found = list(GENERAL_NOTES)
-    differing = [row for row in rows if row["reading"] == PUBLISHED and row.get("differs")]
+    differing = [
+        row for row in rows if row["reading"] == PUBLISHED_READING_NAME and row.get("differs")
+    ]
     known = [row for row in differing if row["method"] == "jt" and row["differs"] == ["residual"]]
     if known:
         found.append(RESIDUAL_NOTE)
@@ -416,7 +420,7 @@ def notes(rows: Sequence[Row]) -> list[str]:
     for reason in missing:
         names = ", ".join(row["method"] for row in rows if row.get("missing") == reason)
         found.append(f"{names}: not run, because: {reason}")
-    if not missing and any(row["method"] in KDL for row in rows):
+    if not missing and any(row["method"] in KDL_ROWS for row in rows):
         found.append(KDL_NOTE)
     return found
 
@@ -429,8 +433,8 @@ PANELS = (
     ("iterations", "iterations"),
 )
 MARKERS: dict[str, dict[str, Any]] = {
-    PUBLISHED: {"marker": "o", "color": BLUE, "ms": 5},
-    MEANT: {"marker": "o", "color": GREY, "ms": 5, "mfc": "white"},
+    PUBLISHED_READING_NAME: {"marker": "o", "color": BLUE, "ms": 5},
+    MEANT_READING_NAME: {"marker": "o", "color": GREY, "ms": 5, "mfc": "white"},
 }
 
 
@@ -450,7 +454,7 @@ def plot(report: Reproduction) -> Figure:
 
 
 def _place(name: str) -> int:
-    return METHODS.index(name) if name in METHODS else len(METHODS)
+    return TABLE_V_METHODS.index(name) if name in TABLE_V_METHODS else len(TABLE_V_METHODS)
 
 
 def _panel(axes: Axes, report: Reproduction, names: list[str], key: str, label: str) -> None:
@@ -523,12 +527,12 @@ TABLE_V = Experiment(
         ResultTable(
             (_METHOD, _NAME, *_SHARES, *_ITERATIONS, _LARGEST),
             "As published: the methods of the public code, including its slips",
-            where={"reading": PUBLISHED},
+            where={"reading": PUBLISHED_READING_NAME},
         ),
         ResultTable(
             (_METHOD, _NAME, *_SHARES, *_ITERATIONS, _LARGEST),
             "As meant: the methods of this package, with one set of options",
-            where={"reading": MEANT},
+            where={"reading": MEANT_READING_NAME},
             is_verdict=False,
         ),
         *(
@@ -538,7 +542,7 @@ TABLE_V = Experiment(
                 where={"reading": reading},
                 is_verdict=False,
             )
-            for reading in (PUBLISHED, MEANT)
+            for reading in (PUBLISHED_READING_NAME, MEANT_READING_NAME)
         ),
         ResultTable(
             (
@@ -560,6 +564,6 @@ TABLE_V = Experiment(
     samples=1000,
     samples_are="pairs of start and goal",
     is_sampled=True,
-    row_names=METHODS,
-    readings=(PUBLISHED, MEANT),
+    row_names=TABLE_V_METHODS,
+    readings=(PUBLISHED_READING_NAME, MEANT_READING_NAME),
 )

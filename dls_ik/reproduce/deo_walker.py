@@ -35,20 +35,20 @@ from dls_ik.plot.canvas import (
 from dls_ik.reproduce.deo_walker_damping import (
     DELTA,
     ERRATA_NOTE,
-    FINE,
+    FINE_SEARCH_TOLERANCE,
     PLANAR_LINKS,
     PLANAR_START,
     PLANAR_TASK,
 )
 from dls_ik.reproduce.deo_walker_paths import (
     FEEDBACK,
-    HEIGHT,
     PLANAR_DURATION,
     PLANAR_SPEED,
     PUMA_DURATION,
     PUMA_SPEED,
     PUMA_START,
-    WIDTH,
+    RECTANGLE_HEIGHT,
+    RECTANGLE_WIDTH,
     Method,
     PathResult,
     follow,
@@ -107,7 +107,7 @@ def series(motion: PathResult, dt: float) -> dict[str, Any]:
     return {"t": t, "q": motion.q, "norm": motion.norm, "deviation": motion.deviation}
 
 
-TABLE = ResultTable(
+PATH_TABLE = ResultTable(
     (
         Column("method", "method", is_name=True),
         Column("peak", "largest norm [1/s]", ".2f"),
@@ -124,8 +124,9 @@ SEARCH_NOTE = (
     "the path that are damped. The search starts from the factor of the previous step, and ends "
     "when the norm of the joint velocity is within 1e-3 of the bound. Without warm start: the same "
     "searches do not know the previous factor. (18) from 0: equation (18) as printed starts from "
-    f"a factor of 0, without limits on the factor, and ends within {FINE:g} of the bound. These "
-    "iterations are compared with the paper, which prints whole numbers and no tolerance."
+    f"a factor of 0, without limits on the factor, and ends within {FINE_SEARCH_TOLERANCE:g} of "
+    "the bound. These iterations are compared with the paper, which prints whole numbers and no "
+    "tolerance."
 )
 RATE_NOTE = (
     f"The commanded velocity includes the feedback of section 2.1, with a gain of {FEEDBACK:g}/s; "
@@ -201,7 +202,8 @@ def norm_panel(axes: Axes, t: Array, norm: Array, top: float) -> None:
 PLANAR_SETTINGS = {
     "links": PLANAR_LINKS,
     "start [deg]": (5, -175, 175),
-    "rectangle": f"{WIDTH} wide, {HEIGHT} high, counter-clockwise from the lower left corner",
+    "rectangle": f"{RECTANGLE_WIDTH} wide, {RECTANGLE_HEIGHT} high, counter-clockwise from the "
+    "lower left corner",
     "speed [1/s]": PLANAR_SPEED,
 }
 PLANAR_NOTE = (
@@ -266,11 +268,11 @@ def plot_rectangle(
 
 # Figures 4 and 5
 
-METHODS: dict[str, Method] = {
+RECTANGLE_METHODS: dict[str, Method] = {
     "pseudoinverse": ("jp", {}),
     "optimal (18)": ("odls", {"Delta": DELTA, "search": 18}),
     "optimal (17)": ("odls", {"Delta": DELTA, "search": 17}),
-    FINEST: ("odls", {"Delta": DELTA, "search": 18, "Delta_tolerance": FINE}),
+    FINEST: ("odls", {"Delta": DELTA, "search": 18, "Delta_tolerance": FINE_SEARCH_TOLERANCE}),
     "filter": ("nf", {"velocity_bound": DELTA}),
     "filter, running estimate": running_filter(DELTA),
 }
@@ -283,10 +285,10 @@ FILTER_NOTE = (
 
 
 def run_figures_4_5(report: Reproduction, progress: Progress) -> None:
-    """Follow the rectangle with every method of METHODS; add the rows of :func:`estimate_row`."""
+    """Follow the rectangle with RECTANGLE_METHODS; add the rows of :func:`estimate_row`."""
     report.printed.append(printed(FINEST, 2.0))
     report.notes += [ERRATA_NOTE, FILTER_NOTE]
-    run_rectangle(report, METHODS, progress)
+    run_rectangle(report, RECTANGLE_METHODS, progress)
     report.series["estimates"] = [
         estimate_row(f"{name}, damped by {damping:g}", report.series[name]["q"], damping)
         for name in ("pseudoinverse", FINEST)
@@ -327,7 +329,7 @@ def estimate_row(method: str, q: Array, damping: float) -> Row:
 
 def plot_figures_4_5(report: Reproduction) -> Figure:
     """Draw the motion by the pseudoinverse above the motion by optimal damping (18)."""
-    names = list(METHODS)[:2]
+    names = list(RECTANGLE_METHODS)[:2]
     norms = [report.series[name]["norm"] for name in names if name in report.series]
     top = max((float(np.max(norm)) for norm in norms), default=DELTA)
     return plot_rectangle(report, names, "Figures 4 and 5 of Deo & Walker 1993", 3.6, top)[0]
@@ -338,7 +340,7 @@ FIGURES_4_5 = Experiment(
     source="Deo & Walker 1993, Figures 4 and 5",
     title="Planar 3R arm follows a rectangle, by the pseudoinverse and by optimal damping",
     tables=(
-        TABLE,
+        PATH_TABLE,
         ResultTable(
             (
                 Column("method", "motion by", is_name=True),
@@ -371,7 +373,7 @@ FIGURE_6_NOTES = [
 
 
 def run_figure_6(report: Reproduction, progress: Progress) -> None:
-    """Move the PUMA in its singular direction with every method of METHODS; add a row for each."""
+    """Move the PUMA in its singular direction by all RECTANGLE_METHODS; add a row for each."""
     robot = RobotModel.from_name("puma560")
     dt = PUMA_DURATION / report.samples
     path = puma_line(robot.fk(PUMA_START), report.samples)
@@ -383,8 +385,8 @@ def run_figure_6(report: Reproduction, progress: Progress) -> None:
     report.settings.update({**given, "Delta": DELTA, "K_p": FEEDBACK, "dt": dt})
     report.printed.append({"method": FINEST, "searches_printed": 3.0})
     report.notes += [*FIGURE_6_NOTES, RATE_NOTE, SEARCH_NOTE, FILTER_NOTE]
-    for name in progress.track(list(METHODS), "PUMA"):
-        motion = follow(robot, Task(), METHODS[name], PUMA_START, path, dt)
+    for name in progress.track(list(RECTANGLE_METHODS), "PUMA"):
+        motion = follow(robot, Task(), RECTANGLE_METHODS[name], PUMA_START, path, dt)
         append(report, figures(name, motion))
         report.series[name] = series(motion, dt)
 
@@ -416,7 +418,7 @@ FIGURE_6 = Experiment(
     what="figure-6",
     source="Deo & Walker 1993, Figure 6",
     title="PUMA 560 moves in the singular direction of its shoulder, with and without damping",
-    tables=(TABLE,),
+    tables=(PATH_TABLE,),
     run=run_figure_6,
     plot=plot_figure_6,
     samples=350,
@@ -427,10 +429,11 @@ FIGURE_6 = Experiment(
 
 # Figure 7
 
-OBSTACLE = (1.0, -0.3)
-LAST_SIDE = HEIGHT / (2.0 * (WIDTH + HEIGHT))  # length of the last side, as a share of the path
+OBSTACLE_POSITION = (1.0, -0.3)
+# Length of the last side, as a share of the path.
+LAST_SIDE = RECTANGLE_HEIGHT / (2.0 * (RECTANGLE_WIDTH + RECTANGLE_HEIGHT))
 _POSTURE = {"objective": "posture", "reference": tuple(np.radians([-30.0, 0.0, 0.0]).tolist())}
-_DISTANCE = {"objective": "obstacle", "obstacle": (*OBSTACLE, 0.0), "influence": 1.2}
+_DISTANCE = {"objective": "obstacle", "obstacle": (*OBSTACLE_POSITION, 0.0), "influence": 1.2}
 _BOTH = {"mu": 1.0, "Delta": DELTA}
 DISTANCE_FINEST = "distance (18) to 1e-10"
 SUBTASKS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -439,11 +442,14 @@ SUBTASKS: dict[str, tuple[str, dict[str, Any]]] = {
     "reference (17)": ("gp+odls", {**_POSTURE, **_BOTH, "search": 17}),
     "distance (18)": ("gp+odls", {**_DISTANCE, **_BOTH, "search": 18}),
     "distance (17)": ("gp+odls", {**_DISTANCE, **_BOTH, "search": 17}),
-    DISTANCE_FINEST: ("gp+odls", {**_DISTANCE, **_BOTH, "search": 18, "Delta_tolerance": FINE}),
+    DISTANCE_FINEST: (
+        "gp+odls",
+        {**_DISTANCE, **_BOTH, "search": 18, "Delta_tolerance": FINE_SEARCH_TOLERANCE},
+    ),
 }
 FIGURE_7_NOTES = [
     "The paper prints neither the position of the obstacle nor the gain; here they are "
-    f"{OBSTACLE} and mu = 1.",
+    f"{OBSTACLE_POSITION} and mu = 1.",
     "The subtask optimizes one of two criteria. Reference: the distance from the reference "
     "configuration (-30, 0, 0) deg that the figure prints. Distance: the distance of the links "
     "from the obstacle, where it is below 1.2. The elbow is up if the two inner joints, on "
@@ -456,7 +462,9 @@ FIGURE_7_NOTES = [
 
 def run_figure_7(report: Reproduction, progress: Progress) -> None:
     """Follow the rectangle with every method of SUBTASKS, and add a row for each."""
-    report.settings.update({"obstacle": OBSTACLE, "mu": 1.0, "reference [deg]": (-30, 0, 0)})
+    report.settings.update(
+        {"obstacle": OBSTACLE_POSITION, "mu": 1.0, "reference [deg]": (-30, 0, 0)}
+    )
     report.printed.append({**printed(DISTANCE_FINEST, 3.0), "elbow": "up"})
     report.notes += FIGURE_7_NOTES
     run_rectangle(report, SUBTASKS, progress, _clearance)
@@ -470,7 +478,7 @@ def _clearance(motion: PathResult) -> dict[str, Any]:
     """
     last = motion.q[-max(1, round(LAST_SIDE * len(motion.q))) :]
     points = planar_joints(PLANAR_LINKS, last)
-    near = min(float(_distances(arm, np.array(OBSTACLE)).min()) for arm in points)
+    near = min(float(_distances(arm, np.array(OBSTACLE_POSITION)).min()) for arm in points)
     _, elbow, wrist, tip = points[-1]
     is_up = 0.5 * (elbow[1] + wrist[1]) > tip[1]
     return {"clearance": near, "elbow": "up" if is_up else "down"}
@@ -493,8 +501,8 @@ def plot_figure_7(report: Reproduction) -> Figure:
     title = "Figure 7 of Deo & Walker 1993"
     figure, panels = plot_rectangle(report, names, title, 3.4, 1.2 * DELTA)
     for axes in panels:
-        axes.plot(*OBSTACLE, "s", color=RED, markersize=7)
-        axes.annotate("obstacle", OBSTACLE, (8, -3), textcoords="offset points", color=RED)
+        axes.plot(*OBSTACLE_POSITION, "s", color=RED, markersize=7)
+        axes.annotate("obstacle", OBSTACLE_POSITION, (8, -3), textcoords="offset points", color=RED)
     return figure
 
 
@@ -505,7 +513,7 @@ FIGURE_7 = Experiment(
     tables=(
         ResultTable(
             (
-                *TABLE.columns,
+                *PATH_TABLE.columns,
                 Column("clearance", "clearance [m]", ".3f"),
                 Column("elbow", "elbow", is_text=True),
             )

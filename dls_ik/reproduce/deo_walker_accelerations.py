@@ -72,7 +72,7 @@ NEAR_X = 1.4  # [m] smallest x of the tip
 GOALS = {"1 cm inside": 1.99, "5 cm outside": 2.05}  # [m] largest desired x; the arm is 2 m long
 DURATION = 4.0  # [s] time to the goal and back
 DIVERGED_SPEED = 1e3  # [1/s] a motion with a larger joint velocity has diverged
-FIRST = np.radians([-50.0, 60.0, 40.0])
+START_POSITIONS = np.radians([-50.0, 60.0, 40.0])
 
 
 class JointControl(NamedTuple):
@@ -114,7 +114,7 @@ def start() -> Array:
     """Solve for joint positions (3,) [rad] of the planar arm with the tip at (NEAR_X, 0)."""
     T = np.eye(4)
     T[0, 3] = NEAR_X
-    stepper = Stepper(planar_robot(PLANAR_LINKS), "jp", FIRST, task=PLANAR_TASK)
+    stepper = Stepper(planar_robot(PLANAR_LINKS), "jp", START_POSITIONS, task=PLANAR_TASK)
     return np.asarray(stepper.run(T, 50).q[-1])
 
 
@@ -205,15 +205,15 @@ MIN_MOVING_SPEED = 0.02  # [1/s] joint velocity norm above which the arm counts 
 # Second-order steps
 
 # [m] distance of each target from the base
-TARGETS = {"in reach": 1.5, "at the boundary": 2.0, "out of reach": 2.2}
+TARGET_DISTANCES = {"in reach": 1.5, "at the boundary": 2.0, "out of reach": 2.2}
 DIRECTION = 0.5  # [rad] angle between the x axis and the direction from the base to the targets
 NUM_STARTS = 20  # number of random starts
 MAX_NUM_STEPS = 300  # maximum number of iterations
-DISTANCE_TOLERANCE = 1e-9  # [m] distance above the minimum at which a target counts as reached
+REACHED_TOLERANCE = 1e-9  # [m] distance above the minimum at which a target counts as reached
 MAX_STEP_NORM = 0.5  # [rad] maximum norm of a step
 MIN_CURVATURE_SHARE = 1e-9  # minimum curvature, relative to the largest one
-NEWTON, HALLEY = "second order, of |e|^2", "second order, J + H dq / 2"
-STEPS: dict[str, tuple[str, dict[str, Any]]] = {
+NEWTON_LABEL, HALLEY_LABEL = "second order, of |e|^2", "second order, J + H dq / 2"
+STEP_METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "pseudoinverse": ("jp", {}),
     "damped, 0.1": ("dls", {"lambda_": 0.1}),
     "damped, 0.6": ("dls", {"lambda_": 0.6}),
@@ -266,20 +266,20 @@ def approach(name: str, target: Array, starts: Array) -> Array:
     Row i has the distances to the target after i steps, for k starts.
 
     Args:
-        name: Kind of step: key of STEPS, NEWTON or HALLEY.
+        name: Kind of step: key of STEP_METHODS, NEWTON_LABEL or HALLEY_LABEL.
         target: (3,) target position [m].
         starts: (k, 3) start configurations [rad].
     """
     robot = planar_robot(PLANAR_LINKS)
     T = np.eye(4)
     T[:3, 3] = target
-    if name in STEPS:
-        method, options = STEPS[name]
+    if name in STEP_METHODS:
+        method, options = STEP_METHODS[name]
         steppers = [Stepper(robot, method, q, task=PLANAR_TASK, **options) for q in starts]
         return np.array(
             [np.linalg.norm(each.run(T, MAX_NUM_STEPS).error, axis=1) for each in steppers]
         ).T
-    step = newton_step if name == NEWTON else halley_step
+    step = newton_step if name == NEWTON_LABEL else halley_step
     qs, found = starts, []
     for _ in range(MAX_NUM_STEPS + 1):
         e = target - robot.fk(qs)[:, :3, 3]
@@ -293,19 +293,19 @@ def steps_row(where: str, name: str, seed: int) -> tuple[Row, Array]:
     """Make steps toward a target from NUM_STARTS random starts; return a table row and a curve.
 
     Args:
-        where: Key of TARGETS.
-        name: Kind of step: key of STEPS, NEWTON or HALLEY.
+        where: Key of TARGET_DISTANCES.
+        name: Kind of step: key of STEP_METHODS, NEWTON_LABEL or HALLEY_LABEL.
         seed: Seed of the random starts.
 
     Returns:
         The row with numbers of iterations, and the distances (MAX_NUM_STEPS + 1,) of the first run
         from the target, minus the minimum possible distance [m].
     """
-    away = TARGETS[where]
+    away = TARGET_DISTANCES[where]
     target = away * np.array([np.cos(DIRECTION), np.sin(DIRECTION), 0.0])
     starts = np.random.default_rng(seed).uniform(-np.pi, np.pi, (NUM_STARTS, 3))
     beyond = approach(name, target, starts) - max(0.0, away - sum(PLANAR_LINKS))
-    far = beyond > DISTANCE_TOLERANCE
+    far = beyond > REACHED_TOLERANCE
     counts = np.where(far.any(axis=0), len(far) - np.argmax(far[::-1], axis=0), 0)
     reached = counts < len(far)
     row: Row = {
@@ -330,7 +330,7 @@ NOTES = [
     "their self-motion: damped accelerations do not damp velocities.",
     f"Second-order steps: each kind of step is run from {NUM_STARTS} random starts with at most "
     f"{MAX_NUM_STEPS} iterations. A target is reached when the distance stays within "
-    f"{DISTANCE_TOLERANCE:g} m of the minimum possible distance. Iterations are listed only if all "
+    f"{REACHED_TOLERANCE:g} m of the minimum possible distance. Iterations are listed only if all "
     "starts reach the target.",
     "'Second order, of |e|^2' is Newton's step on the squared error, at most 0.5 rad long, with "
     "the Hessian J^T J - sum e_i H_i. 'Second order, J + H dq / 2' inserts the linear step into "
@@ -352,7 +352,7 @@ def run(report: Reproduction, progress: Progress) -> None:
             "K_p of rates": K_RATE,
             "k of v": K_NULL,
             "lambda": DAMPING_FACTOR,
-            "targets [m]": TARGETS,
+            "targets [m]": TARGET_DISTANCES,
             "starts": NUM_STARTS,
         }
     )
@@ -364,7 +364,12 @@ def run(report: Reproduction, progress: Progress) -> None:
         report.series[f"{goal}, {name}"] = motion._asdict()
     steps, curves = report.series.setdefault("steps", []), report.series.setdefault("approach", {})
     for where, name in progress.track(
-        [(where, name) for where in TARGETS for name in (*STEPS, HALLEY, NEWTON)], "steps"
+        [
+            (where, name)
+            for where in TARGET_DISTANCES
+            for name in (*STEP_METHODS, HALLEY_LABEL, NEWTON_LABEL)
+        ],
+        "steps",
     ):
         row, distance = steps_row(where, name, report.seed)
         steps.append(row)
@@ -380,13 +385,13 @@ CONTROL_COLOURS = {
     "accelerations, damped": ORANGE,
     "accelerations, damped, v": GREEN,
 }
-LINES = {
+LINE_COLOURS = {
     "pseudoinverse": GREY,
     "damped, 0.1": ORANGE,
     "damped, 0.6": RED,
     "SDLS": PURPLE,
-    HALLEY: GREEN,
-    NEWTON: BLUE,
+    HALLEY_LABEL: GREEN,
+    NEWTON_LABEL: BLUE,
 }
 NUM_SHOWN_ITERATIONS = 100  # iterations that are drawn
 
@@ -407,7 +412,7 @@ def plot(report: Reproduction) -> Figure:
         _legend(axes, "time [s]", "norm of the joint velocity [1/s]")
     moves[1].set_yscale("log")
     moves[1].set_ylim(1e-2, DIVERGED_SPEED)
-    for name, color in LINES.items():
+    for name, color in LINE_COLOURS.items():
         curve = report.series.get("approach", {}).get(f"out of reach, {name}")
         if curve is not None:
             values = np.maximum(np.asarray(curve)[:NUM_SHOWN_ITERATIONS], 1e-16)

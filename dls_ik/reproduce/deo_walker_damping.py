@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 DELTA = 5.0  # bound on the norm of the joint velocity [1/s]
 # Tolerance of a search, relative to DELTA, with which the printed numbers of iterations result
-FINE = 1e-10
+FINE_SEARCH_TOLERANCE = 1e-10
 PLANAR_LINKS = (1.0, 0.5, 0.5)
 PLANAR_TASK = Task("xy", "")
 PLANAR_START = np.radians([5.0, -175.0, 175.0])
@@ -61,7 +61,7 @@ def stretched() -> Array:
     return np.asarray(BEND - [np.arctan2(u[1], u[0]) % np.pi, 0.0, 0.0])
 
 
-LAWS: dict[str, tuple[str, dict[str, Any]] | Step] = {
+DAMPING_LAWS: dict[str, tuple[str, dict[str, Any]] | Step] = {
     "pseudoinverse": ("jp", {}),
     "constant": ("jd", {"lambda_": 0.1}),
     "manipulability": ("jd", {"policy": "manipulability", "lambda0": 0.05, "w_t": 0.2}),
@@ -72,7 +72,7 @@ LAWS: dict[str, tuple[str, dict[str, Any]] | Step] = {
     "filter, running estimate": running_filter(DELTA),
     "optimal (18)": ("odls", {"Delta": DELTA}),
 }
-ALWAYS = ("constant", "manipulability", "velocity (6)", "tracking (7)", "condition (8)")
+ALWAYS_DAMPED_LAWS = ("constant", "manipulability", "velocity (6)", "tracking (7)", "condition (8)")
 YES, NO = "yes", "no"
 MIN_DAMPED_SHARE = 1e-7  # relative loss of tip velocity above which a motion counts as damped
 
@@ -81,11 +81,11 @@ def joint_velocity(law: str, q: Array, x_dot: Array) -> Array:
     """Return the joint velocity (3,) [1/s] of the planar arm for a tip velocity.
 
     Args:
-        law: Key of LAWS, a damping law.
+        law: Key of DAMPING_LAWS, a damping law.
         q: (3,) joint positions [rad].
         x_dot: (2,) tip velocity [1/s]; lengths have no unit.
     """
-    chosen = LAWS[law]
+    chosen = DAMPING_LAWS[law]
     robot = planar_robot(PLANAR_LINKS)
     if callable(chosen):
         state = StepState(q, robot.lower, robot.upper, 0, np.zeros(MEMORY))
@@ -95,11 +95,11 @@ def joint_velocity(law: str, q: Array, x_dot: Array) -> Array:
 
 
 def directions_row(law: str) -> Row:
-    """Return a row with the effect of a law, a key of LAWS, on unit velocities along X and Y.
+    """Return a row with the effect of a damping law on unit velocities along X and along Y.
 
-    For each direction the row has the norm of the joint velocity [1/s], the loss of tip velocity
-    [percent], whether the motion is damped, and whether the text says so. The arm is nearly
-    stretched.
+    The law is a key of DAMPING_LAWS. For each direction the row has the norm of the joint velocity
+    [1/s], the loss of tip velocity [percent], whether the motion is damped, and whether the text
+    says so. The arm is nearly stretched.
     """
     q = stretched()
     J = planar_robot(PLANAR_LINKS).jacobian(q)[:2]
@@ -118,14 +118,14 @@ def directions_row(law: str) -> Row:
 
 
 def claimed(law: str) -> Row:
-    """Return two columns with what the text of the paper says about a law, a key of LAWS.
+    """Return two columns with what the text of the paper says about a law, a key of DAMPING_LAWS.
 
     The columns are YES or NO: whether the law damps motions along X, and along Y. There are no
     columns for the pseudoinverse.
     """
     if law == "pseudoinverse":
         return {}
-    return {"damped_X": YES, "damped_Y": YES if law in ALWAYS else NO}
+    return {"damped_X": YES, "damped_Y": YES if law in ALWAYS_DAMPED_LAWS else NO}
 
 
 # Figures 2 and 3: the norm of the joint velocity over the damping factor
@@ -185,7 +185,9 @@ MAX_SEARCH_ITERATIONS = 60  # maximum number of iterations
 SEARCH_EQUATIONS = {"17": 17, "18": 18}
 
 
-def iterates(norm: Norm, search: int, start: float = 0.0, tolerance: float = FINE) -> list[float]:
+def iterates(
+    norm: Norm, search: int, start: float = 0.0, tolerance: float = FINE_SEARCH_TOLERANCE
+) -> list[float]:
     """Search for the damping factor at which a norm equals DELTA; return the factors tried.
 
     The result has the first factor, and the factor after each iteration of equation (17) or (18) as
@@ -225,7 +227,7 @@ def steep_row(least: float) -> Row:
 
 
 SUBTASK = np.radians([-30.0, 0.0, 0.0]) - PLANAR_START  # v: toward the reference of Figure 7
-VELOCITY = DIRECTIONS["X"]  # along the first side of the rectangle
+TIP_VELOCITY = DIRECTIONS["X"]  # along the first side of the rectangle
 
 
 # Errata: the equations as printed, corrected, and computed in another way
@@ -240,7 +242,7 @@ def errata_rows() -> list[Row]:
     configuration.
     """
     J = planar_robot(PLANAR_LINKS).jacobian(PLANAR_START)[:2]
-    lambda_, v, x_dot = 0.01, SUBTASK, VELOCITY
+    lambda_, v, x_dot = 0.01, SUBTASK, TIP_VELOCITY
     U, s, _ = np.linalg.svd(J, full_matrices=False)
     gamma = U.T @ x_dot
     inverse = J.T @ np.linalg.inv(J @ J.T + lambda_ * np.eye(2))
@@ -312,12 +314,12 @@ def run(report: Reproduction, progress: Progress) -> None:
         }
     )
     report.notes += NOTES
-    for law in progress.track(list(LAWS), "laws"):
+    for law in progress.track(list(DAMPING_LAWS), "laws"):
         report.rows.append(directions_row(law))
     J = planar_robot(PLANAR_LINKS).jacobian(PLANAR_START)[:2]
     norms = {
-        "Figure 2": plain_norm(J, VELOCITY),
-        "Figure 3": total_norm(J, VELOCITY, SUBTASK, SHIFT),
+        "Figure 2": plain_norm(J, TIP_VELOCITY),
+        "Figure 3": total_norm(J, TIP_VELOCITY, SUBTASK, SHIFT),
     }
     report.series["searches"] = [
         row for name, norm in norms.items() for row in search_rows(name, norm)
@@ -326,7 +328,7 @@ def run(report: Reproduction, progress: Progress) -> None:
     report.series["errata"] = errata_rows()
     factors = np.geomspace(1e-6, 10.0, report.samples)
     at_zero = np.linspace(0.0, 0.03, report.samples)
-    unshifted = total_norm(J, VELOCITY, SUBTASK, 0.0)
+    unshifted = total_norm(J, TIP_VELOCITY, SUBTASK, 0.0)
     report.series["curves"] = {
         "factor": at_zero,
         "Figure 2": norms["Figure 2"](at_zero),

@@ -118,9 +118,9 @@ def _subtask(robot: RobotModel, task: Task, q: Array, options: dict[str, Any]) -
 
 # Planar arm and rectangle of Figures 4, 5 and 7; the PUMA of Figure 6
 
-WIDTH, HEIGHT = 0.7, 0.9
+RECTANGLE_WIDTH, RECTANGLE_HEIGHT = 0.7, 0.9
 PLANAR_SPEED = 1.0  # [1/s] speed along the rectangle
-PLANAR_DURATION = 2.0 * (WIDTH + HEIGHT) / PLANAR_SPEED
+PLANAR_DURATION = 2.0 * (RECTANGLE_WIDTH + RECTANGLE_HEIGHT) / PLANAR_SPEED
 # In this configuration the distance of the wrist from the singular plane is 9 mm.
 PUMA_START = np.radians([0.0, 45.5, 0.0, 0.0, 45.0, 0.0])
 PUMA_SPEED, PUMA_DURATION = 0.5, 0.7  # [m/s], [s] of the straight path
@@ -132,9 +132,16 @@ def rectangle(steps: int) -> list[PathPoint]:
     The path starts at the lower left corner, which is the position of the tip in PLANAR_START.
     """
     corner = planar_joints(PLANAR_LINKS, PLANAR_START)[-1]
-    sides = np.array([[WIDTH, 0.0], [0.0, HEIGHT], [-WIDTH, 0.0], [0.0, -HEIGHT]])
+    sides = np.array(
+        [
+            [RECTANGLE_WIDTH, 0.0],
+            [0.0, RECTANGLE_HEIGHT],
+            [-RECTANGLE_WIDTH, 0.0],
+            [0.0, -RECTANGLE_HEIGHT],
+        ]
+    )
     corners = corner + np.concatenate([np.zeros((1, 2)), np.cumsum(sides, axis=0)])
-    lengths = np.array([WIDTH, HEIGHT, WIDTH, HEIGHT])
+    lengths = np.array([RECTANGLE_WIDTH, RECTANGLE_HEIGHT, RECTANGLE_WIDTH, RECTANGLE_HEIGHT])
     ends = np.cumsum(lengths)
     path = []
     for distance in np.arange(steps) * (ends[-1] / steps):

@@ -62,7 +62,7 @@ DIAGONAL = np.array([1.0, 1.0]) / np.sqrt(2.0)
 ACROSS = np.array([1.0, -1.0]) / np.sqrt(2.0)
 ABSOLUTE = np.tril(np.ones((3, 3)))  # maps joint velocities to absolute velocities of the links
 PRIORITY = np.eye(2) + 99.0 * np.outer(DIAGONAL, DIAGONAL)
-WEIGHTS = {
+FULL_WEIGHTS = {
     "I": (np.eye(2), DAMPING_FACTOR * np.eye(3)),
     "W1: diagonal first": (PRIORITY, DAMPING_FACTOR * np.eye(3)),
     "W2: velocities of links": (np.eye(2), DAMPING_FACTOR * ABSOLUTE.T @ ABSOLUTE),
@@ -70,13 +70,13 @@ WEIGHTS = {
 
 
 def rectangle_row(name: str, steps: int) -> Row:
-    """Follow the rectangle with the weight matrices WEIGHTS[name], and return the table row.
+    """Follow the rectangle with the weight matrices FULL_WEIGHTS[name], and return the table row.
 
     The row has the largest velocity norms of joints and links [1/s], and the largest errors of the
     tip along and across the diagonal (1, 1) [m]. The path has `steps` points.
     """
     path = rectangle(steps)
-    step = weighted_damped(*WEIGHTS[name])
+    step = weighted_damped(*FULL_WEIGHTS[name])
     dt = PLANAR_DURATION / steps
     motion = follow(planar_robot(PLANAR_LINKS), PLANAR_TASK, step, PLANAR_START, path, dt)
     off = tip_deviation(motion.q, path)
@@ -109,7 +109,8 @@ def units_row(name: str) -> Row:
     The PUMA moves with the velocity of Figure 6, with the damped least-squares step (2).
 
     Args:
-        name: Name of the weights: PLAIN (identity matrices) or ENERGY (units of energy).
+        name: Name of the weights: PLAIN_WEIGHTS (identity matrices) or ENERGY_WEIGHTS (units of
+            energy).
     """
     robot = RobotModel.from_name("puma560")
     J, x_dot = robot.jacobian(PUMA_START), np.array([0.0, -PUMA_SPEED, 0.0, 0.0, 0.0, 0.0])
@@ -117,7 +118,7 @@ def units_row(name: str) -> Row:
     for units in (1.0, MILLIMETRES):
         U = np.diag([units] * 3 + [1.0] * 3)
         W1, W2 = np.eye(6), DAMPING_FACTOR * np.eye(6)
-        if name == ENERGY:  # mass and inertia of the tool, expressed in the unit of length
+        if name == ENERGY_WEIGHTS:  # mass and inertia of the tool, expressed in the unit of length
             W1 = np.diag([MASS / units**2] * 3 + [TOOL_INERTIA] * 3)
             W2 = DAMPING_FACTOR * JOINT_INERTIA
         state = StepState(PUMA_START, robot.lower, robot.upper, 0, np.zeros(MEMORY))
@@ -133,7 +134,7 @@ def units_row(name: str) -> Row:
     }
 
 
-PLAIN, ENERGY = "I", "energy"
+PLAIN_WEIGHTS, ENERGY_WEIGHTS = "I", "energy"
 
 
 # Task augmentation, (19): the tip in the plane, and the direction of the last link
@@ -143,28 +144,28 @@ ANGLE = np.pi / 2.0  # [rad] desired angle of the last link
 NEAR_POINT, FAR_POINT = np.array([1.1, 0.5]), np.array([1.75, 0.5])
 DURATION = 4.0  # [s] time to FAR_POINT and back
 AUGMENTED = Task("xy", "z")
-# W_MIN: minimum weight of the angle. EPSILON: the weight is 1 if the smallest singular value of the
-# augmented Jacobian is larger than EPSILON, and decreases below.
-W_MIN, EPSILON = 0.03, 0.3
+# W_MIN: minimum weight of the angle. WEIGHT_EPSILON: the weight is 1 if the smallest singular value
+# of the augmented Jacobian is larger than WEIGHT_EPSILON, and decreases below.
+W_MIN, WEIGHT_EPSILON = 0.03, 0.3
 
 
 def _by_distance(w_min: float, lambda_max: float) -> tuple[str, dict[str, Any]]:
     """Return the name and options of the method in which w and lambda depend on the Jacobian.
 
-    Where the smallest singular value is below EPSILON, the weight w of the angle decreases from 1
-    to `w_min`, and the damping lambda increases from 0 to `lambda_max`.
+    Where the smallest singular value is below WEIGHT_EPSILON, the weight w of the angle decreases
+    from 1 to `w_min`, and the damping lambda increases from 0 to `lambda_max`.
     """
-    options = {"w_min": w_min, "lambda_max": lambda_max, "epsilon": EPSILON}
+    options = {"w_min": w_min, "lambda_max": lambda_max, "epsilon": WEIGHT_EPSILON}
     return "jd", {"policy": "accuracy", "direction": (0.0, 0.0, 1.0), **options}
 
 
 BY_DISTANCE = "w and lambda by distance"
-CONSTANT = "constant w and lambda"
-WAYS: dict[str, tuple[Task, Method]] = {
+CONSTANT_LABEL = "constant w and lambda"
+AUGMENTED_METHODS: dict[str, tuple[Task, Method]] = {
     "pseudoinverse": (AUGMENTED, ("jp", {})),
     "constant lambda": (AUGMENTED, ("jd", {"lambda_": 0.1})),
     "lambda by distance": (AUGMENTED, _by_distance(1.0, 0.1)),
-    CONSTANT: (Task("xy", "z", weights=(1.0, 1.0, W_MIN)), ("jd", {"lambda_": 0.3 * W_MIN})),
+    CONSTANT_LABEL: (Task("xy", "z", weights=(1.0, 1.0, W_MIN)), ("jd", {"lambda_": 0.3 * W_MIN})),
     BY_DISTANCE: (AUGMENTED, _by_distance(W_MIN, 0.3 * W_MIN)),
 }
 
@@ -221,8 +222,8 @@ def augmented_row(name: str, motion: PathResult, path: list[PathPoint]) -> Row:
 # [m] maximum error of a tip that stays on its path; [deg] maximum final error of a restored angle
 MAX_KEPT_DEVIATION, MAX_RESTORED_ANGLE = 1e-2, 0.1
 # Claims of the paper: whether the tip stays on its path, and whether the angle is restored
-CLAIMS: dict[str, tuple[str | None, str | None]] = {
-    CONSTANT: (YES, None),
+AUGMENTATION_CLAIMS: dict[str, tuple[str | None, str | None]] = {
+    CONSTANT_LABEL: (YES, None),
     BY_DISTANCE: (YES, YES),
 }
 
@@ -240,16 +241,20 @@ NOTES = [
     f"alone is not. On path: the error of the tip is at most {1e3 * MAX_KEPT_DEVIATION:g} mm at "
     f"any time; restored: the error of the angle is at most {MAX_RESTORED_ANGLE:g} deg at the end.",
     "By distance: where the smallest singular value s is below epsilon = "
-    f"{EPSILON:g}, lambda = (1 - (s / epsilon)^2) lambda_max and (w - 1)^2 = (1 - (s / epsilon)^2) "
-    "(w_min - 1)^2; elsewhere lambda = 0 and w = 1 (Chiaverini, Egeland & Kanestrom 1991). The "
-    "text claims that w << 1 with lambda < w preserves the main task, and that varying both values "
-    "avoids unnecessary weighting and damping.",
+    f"{WEIGHT_EPSILON:g}, lambda = "
+    "(1 - (s / epsilon)^2) lambda_max and (w - 1)^2 = (1 - (s / epsilon)^2) "
+    "(w_min - 1)^2; elsewhere lambda = "
+    "0 and w = 1 (Chiaverini, Egeland & Kanestrom 1991). The "
+    "text claims that w << 1 with "
+    "lambda < w preserves the main task, and that varying both values "
+    "avoids unnecessary weighting and "
+    "damping.",
     f"The commanded velocity includes the feedback of section 2.1, with a gain of {FEEDBACK:g}/s.",
 ]
 
 
 def run(report: Reproduction, progress: Progress) -> None:
-    """Follow the augmented task with WAYS, change units, and follow the rectangle with WEIGHTS."""
+    """Follow the augmented task, change units, and follow the rectangle with FULL_WEIGHTS."""
     given = {"lambda": DAMPING_FACTOR, "W1": PRIORITY, "W2": DAMPING_FACTOR * ABSOLUTE.T @ ABSOLUTE}
     path = there_and_back(report.samples)
     report.settings.update(
@@ -261,18 +266,20 @@ def run(report: Reproduction, progress: Progress) -> None:
             f"{FAR_POINT[1]:g}) and back, "
             f"{DURATION:g} s",
             "w_min": W_MIN,
-            "epsilon": EPSILON,
+            "epsilon": WEIGHT_EPSILON,
             "K_p": FEEDBACK,
         }
     )
     report.notes += NOTES
     report.series["path"] = np.array([point.T[:2, 3] for point in path])
     dt, start = DURATION / report.samples, first_configuration()
-    for name in progress.track(list(WAYS), "augmentation"):
-        task, method = WAYS[name]
+    for name in progress.track(list(AUGMENTED_METHODS), "augmentation"):
+        task, method = AUGMENTED_METHODS[name]
         motion = follow(planar_robot(PLANAR_LINKS), task, method, start, path, dt)
         row = augmented_row(name, motion, path)
-        claims = dict(zip(("keeps", "restores"), CLAIMS.get(name, (None, None)), strict=True))
+        claims = dict(
+            zip(("keeps", "restores"), AUGMENTATION_CLAIMS.get(name, (None, None)), strict=True)
+        )
         far = [key for key, claim in claims.items() if claim not in (None, row[key])]
         row |= {f"{key}_says": claim for key, claim in claims.items()}
         report.rows.append(marked(row, far))
@@ -282,17 +289,17 @@ def run(report: Reproduction, progress: Progress) -> None:
             "off": np.linalg.norm(tip_deviation(motion.q, path), axis=1),
             "turned": np.degrees(motion.q.sum(axis=1) - ANGLE),
         }
-    report.series["units"] = [units_row(name) for name in (PLAIN, ENERGY)]
-    for name in progress.track(list(WEIGHTS), "rectangle"):
+    report.series["units"] = [units_row(name) for name in (PLAIN_WEIGHTS, ENERGY_WEIGHTS)]
+    for name in progress.track(list(FULL_WEIGHTS), "rectangle"):
         found = report.series.setdefault("full weights", [])
         found.append(rectangle_row(name, report.samples))
 
 
 # Picture
 
-SHOWN = {
+DRAWN_STYLES = {
     "constant lambda": (ORANGE, "-"),
-    CONSTANT: (GREY, "--"),
+    CONSTANT_LABEL: (GREY, "--"),
     BY_DISTANCE: (BLUE, "-"),
 }
 NUM_DRAWN_ARMS = 12  # number of drawn poses of the arm, out and back
@@ -309,7 +316,7 @@ def plot(report: Reproduction) -> Figure:
         draw_planar_arms(arm, planar_joints(PLANAR_LINKS, q[chosen]), colours)
     if "path" in report.series:
         arm.plot(*np.asarray(report.series["path"]).T, color=ORANGE, linewidth=3.0, alpha=0.7)
-    for name, (color, dash) in SHOWN.items():
+    for name, (color, dash) in DRAWN_STYLES.items():
         if name in report.series:
             data = report.series[name]
             line: dict[str, Any] = {"color": color, "linestyle": dash, "label": name}

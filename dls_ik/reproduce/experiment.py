@@ -121,7 +121,7 @@ def _score(difference: float, variance: float, rounding: float) -> float:
 
 EMPTY = "-"
 MARK = "*"  # follows a value that differs from the printed one by more than chance
-PRINTED = "printed"  # heading of columns with the figures of the paper
+PRINTED_HEADING = "printed"  # heading of columns with the figures of the paper
 
 
 class Column(NamedTuple):
@@ -187,7 +187,7 @@ class ResultTable:
         doubled = [any(line[i].printed for line in lines) for i in range(len(self.columns))]
         wide = WideTable([], [], [[] for _ in lines])
         for i, (column, twice) in enumerate(zip(self.columns, doubled, strict=True)):
-            wide.headings.extend([column.heading, PRINTED] if twice else [column.heading])
+            wide.headings.extend([column.heading, PRINTED_HEADING] if twice else [column.heading])
             wide.is_left.extend([column.is_left, False] if twice else [column.is_left])
             for cells, line in zip(wide.lines, lines, strict=True):
                 measured, printed = line[i].measured, line[i].printed or EMPTY
@@ -377,7 +377,7 @@ def complete(experiment: Experiment, report: Reproduction, progress: Progress) -
     report.complete = True
 
 
-ALL = "all"
+ALL_EXPERIMENTS = "all"
 
 # Module and variable name of each experiment, in the order of the report. The modules are imported
 # when an experiment is requested.

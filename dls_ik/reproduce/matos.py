@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 # Arm
 
-ROWS = (
+DH_ROWS = (
     DhRow(d=9.0, alpha=pi / 2, kind="continuous"),  # waist
     DhRow(a=20.0, alpha=pi, kind="continuous"),  # shoulder
     DhRow(a=18.0, kind="continuous"),  # elbow
@@ -57,13 +57,13 @@ ROWS = (
     DhRow(d=12.0, kind="continuous"),  # wrist, about the tool axis
 )
 TICK_ANGLES = np.array([0.088, 0.088, 0.088, 0.29, 0.29])  # [deg] per tick
-HOME = np.radians([0.0, 60.0, 90.0, -30.0, 0.0])
+SERVO_HOME = np.radians([0.0, 60.0, 90.0, -30.0, 0.0])
 TOOL_DOWN = np.diag([1.0, -1.0, -1.0])
 
 
 def arm() -> RobotModel:
     """Build the model of the arm with five independent joints; lengths are in [cm]."""
-    return RobotModel.from_dh(ROWS, name="dasl")
+    return RobotModel.from_dh(DH_ROWS, name="dasl")
 
 
 def coupled_arm() -> RobotModel:
@@ -71,7 +71,7 @@ def coupled_arm() -> RobotModel:
 
     Joint 4 is replaced by two joints, one mimics th2 and the other -th3, so th4 = th2 - th3.
     """
-    tree = tree_from_dh(ROWS, name="dasl")
+    tree = tree_from_dh(DH_ROWS, name="dasl")
     joints: list[Joint] = []
     for joint in tree.joints:
         if joint.name != "joint4":
@@ -105,20 +105,21 @@ def angles(goal_positions: Array) -> Array:
 # Path
 
 JOINTS = tuple(f"joint{i}" for i in range(1, 6))
-WAYS = ("set after each step", "coupled in the model", "pointing task")
+POINTING_METHODS = ("set after each step", "coupled in the model", "pointing task")
 AS_WRITTEN = "Matos's code as written"
-LAMBDA = 1.0  # [cm/rad]
-TOLERANCE = 1e-3  # [cm]
+CONSTANT_LAMBDA = 1.0  # [cm/rad]
+SOLVE_TOLERANCE = 1e-3  # [cm]
 MOST_STEPS = 1000
 # [cm] corners of the path to the hole
-CORNERS = np.array([[20.0, -12.0, 12.0], [26.0, 8.0, 10.0], [26.0, 8.0, 3.0]])
+PATH_CORNERS = np.array([[20.0, -12.0, 12.0], [26.0, 8.0, 10.0], [26.0, 8.0, 3.0]])
 Solve = Callable[[Array, Array], tuple[Array, int]]  # maps T, seed to q (5,), iterations
 
 SETTINGS = {
     "arm": "d1 9, a2 20, a3 18, d5 12 cm; alpha 90, 180, 0, -90, 0 deg",
     "path": "from (20, -12, 12) via (26, 8, 10) down to (26, 8, 3) cm; each waypoint is solved "
     "from the solution of the previous one",
-    "method": f"dls, lambda = {LAMBDA:g} cm/rad, until the error is below {TOLERANCE:g} cm",
+    "method": f"dls, lambda = {CONSTANT_LAMBDA:g} cm/rad, until the error is below "
+    f"{SOLVE_TOLERANCE:g} cm",
     "ticks": "0.088 deg (joints 1 to 3), 0.29 deg (joints 4 and 5), rounded to integers",
 }
 NOTES = [
@@ -155,12 +156,12 @@ def run(report: Reproduction, progress: Progress) -> None:
     report.rows.append({"table": "example", "angle": 50, "ticks": fifty})
     coupled = _solving(coupled_arm(), Task.position_only())
     pointing = _solving(arm(), Task.pointing("z"))
-    methods = dict(zip(WAYS, (_overwrite, coupled, pointing), strict=True))
+    methods = dict(zip(POINTING_METHODS, (_overwrite, coupled, pointing), strict=True))
     methods[AS_WRITTEN] = _as_written
     points = waypoints(report.samples)
-    report.series |= {"path": points, "home": _joint_positions(HOME)}
+    report.series |= {"path": points, "home": _joint_positions(SERVO_HOME)}
     for method, solve in methods.items():
-        q = HOME
+        q = SERVO_HOME
         for i, point in enumerate(progress.track(list(points), method), start=1):
             T = np.eye(4)
             T[:3, :3], T[:3, 3] = TOOL_DOWN, point
@@ -182,17 +183,17 @@ def _summary(method: str, rows: list[Row]) -> Row:
 
 
 def waypoints(count: int) -> Array:
-    """Return points (count, 3) [cm], evenly spaced along the path through CORNERS."""
-    lengths = np.linalg.norm(np.diff(CORNERS, axis=0), axis=1)
+    """Return points (count, 3) [cm], evenly spaced along the path through PATH_CORNERS."""
+    lengths = np.linalg.norm(np.diff(PATH_CORNERS, axis=0), axis=1)
     along = np.linspace(0.0, lengths.sum(), count)
     knots = np.concatenate([[0.0], np.cumsum(lengths)])
-    return np.column_stack([np.interp(along, knots, axis) for axis in CORNERS.T])
+    return np.column_stack([np.interp(along, knots, axis) for axis in PATH_CORNERS.T])
 
 
 def _overwrite(T: Array, seed: Array) -> tuple[Array, int]:
-    stepper = Stepper(arm(), "dls", seed, task=Task.position_only(), lambda_=LAMBDA)
+    stepper = Stepper(arm(), "dls", seed, task=Task.position_only(), lambda_=CONSTANT_LAMBDA)
     for step in range(MOST_STEPS):
-        if np.linalg.norm(stepper.error(T)) <= TOLERANCE:
+        if np.linalg.norm(stepper.error(T)) <= SOLVE_TOLERANCE:
             return stepper.q, step
         stepper.step(T)
         stepper.q[3] = stepper.q[1] - stepper.q[2]
@@ -209,8 +210,8 @@ def _solving(robot: RobotModel, task: Task) -> Solve:
         robot,
         "dls",
         task=task,
-        lambda_=LAMBDA,
-        position_tolerance=TOLERANCE,
+        lambda_=CONSTANT_LAMBDA,
+        position_tolerance=SOLVE_TOLERANCE,
         rotation_tolerance=1e-4,
         timeout=10.0,
         rotation_weight=20.0,
@@ -275,7 +276,7 @@ class Form(NamedTuple):
     rotation_rows: bool = True  # whether the task also has rotation rows, with an error of zero
 
 
-FORMS = {
+CODE_FORMS = {
     AS_WRITTEN: Form(),
     "without the conversion from degrees": Form(converts=False),
     "without the rotation rows": Form(rotation_rows=False),
@@ -298,7 +299,7 @@ def his_loop(point: Array, seed: Array, form: Form = Form()) -> Array:  # noqa: 
         Joint positions (k + 1, 5) [rad]: the seed, and those after each of k iterations.
     """
     robot, task = arm(), Task() if form.rotation_rows else Task.position_only()
-    stepper = Stepper(robot, "dls", seed, task=task, lambda_=LAMBDA, rotation_weight=1.0)
+    stepper = Stepper(robot, "dls", seed, task=task, lambda_=CONSTANT_LAMBDA, rotation_weight=1.0)
     found = [stepper.q]
     is_near = False
     while not is_near and len(found) <= MOST_STEPS:
@@ -327,11 +328,11 @@ def run_his_code(report: Reproduction) -> None:
     """
     robot, rows = arm(), report.series.setdefault("his code", [])
     moves = report.series.setdefault("gradual motion", [])
-    for name, form in FORMS.items():
+    for name, form in CODE_FORMS.items():
         row: Row = {"form": name}
-        q = HOME
+        q = SERVO_HOME
         longest = farthest = 0.0
-        for i, corner in enumerate(CORNERS, start=1):
+        for i, corner in enumerate(PATH_CORNERS, start=1):
             found = his_loop(corner, q, form)
             sent, q = ticks(found), found[-1]
             off = corner - robot.fk(found)[:, :3, 3]
@@ -356,22 +357,22 @@ def run_his_code(report: Reproduction) -> None:
 # Picture
 
 
-COLOURS = (BLUE, ORANGE, RED, GREEN, PURPLE)  # colours of the joints
+JOINT_COLOURS = (BLUE, ORANGE, RED, GREEN, PURPLE)  # colours of the joints
 
 
 def plot(report: Reproduction) -> Figure:
     """Draw the arm from the side, the ticks, their rounding error, and motions by Matos's code."""
     figure = new_figure(12.0, 8.0)
     (side, sent), (off, gradual) = figure.subplots(2, 2)
-    last = next((name for name in reversed(WAYS) if name in report.series), None)
+    last = next((name for name in reversed(POINTING_METHODS) if name in report.series), None)
     _draw_side(side, np.asarray(report.series.get(last or "", [])), np.array(report.series["path"]))
     rows = [row for row in report.rows if row.get("way") == last]
-    for joint, color in zip(JOINTS, COLOURS, strict=True):
+    for joint, color in zip(JOINTS, JOINT_COLOURS, strict=True):
         steps = [row["waypoint"] for row in rows]
         sent.step(steps, [row[joint] for row in rows], where="mid", color=color, label=joint)
     sent.set_title(f"goal positions of the servos [ticks], {last}", fontsize=9, loc="left")
     looks = ((BLUE, 3.5, 7), (ORANGE, 2.0, 4), (GREY, 0.7, 2))  # thin lines above thick ones
-    for name, (color, lw, ms) in zip(WAYS, looks, strict=True):
+    for name, (color, lw, ms) in zip(POINTING_METHODS, looks, strict=True):
         rows = [row for row in report.rows if row.get("way") == name]
         steps = [row["waypoint"] for row in rows]
         off.plot(steps, [row["after"] for row in rows], "o-", ms=ms, lw=lw, color=color, label=name)
@@ -395,7 +396,7 @@ def _draw_gradual(axes: Axes, moves: list[Row]) -> None:
     for move in moves:
         sent = np.asarray(move["ticks"])
         at = begin + np.arange(len(sent))
-        for values, joint, color in zip(sent.T, JOINTS, COLOURS, strict=True):
+        for values, joint, color in zip(sent.T, JOINTS, JOINT_COLOURS, strict=True):
             axes.plot(at, values, color=color, label=joint if begin == 0 else "")
         begin = int(at[-1])
         axes.axvline(begin, color=PALE, linewidth=0.8, zorder=0)
@@ -477,8 +478,8 @@ DASL = Experiment(
                 Column("iterations", "iterations"),
                 *_OFF,
             ),
-            f"Waypoints of the path, {WAYS[-1]}",
-            {"table": "path", "way": WAYS[-1]},
+            f"Waypoints of the path, {POINTING_METHODS[-1]}",
+            {"table": "path", "way": POINTING_METHODS[-1]},
         ),
     ),
     run=run,

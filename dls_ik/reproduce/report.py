@@ -26,7 +26,7 @@ import dls_ik
 from dls_ik.reproduce.experiment import (
     EMPTY,
     MARK,
-    PRINTED,
+    PRINTED_HEADING,
     Experiment,
     Reproduction,
     ReproductionError,
@@ -34,9 +34,11 @@ from dls_ik.reproduce.experiment import (
 )
 from dls_ik.text import json_text
 
-SUFFIXES = (".md", ".html", ".htm")
+REPORT_SUFFIXES = (".md", ".html", ".htm")
 TITLE = "Published experiments reproduced by dls_ik"
-LEGEND = f"{PRINTED}: figure of the paper, to the right of our figure; {MARK}: our figure {{}}."
+LEGEND = (
+    f"{PRINTED_HEADING}: figure of the paper, to the right of our figure; {MARK}: our figure {{}}."
+)
 Run = Sequence[tuple[Experiment, Reproduction]]
 
 # Papers by short name; the source of an experiment begins with the short name of its paper
@@ -209,12 +211,12 @@ def check_report(path: Path) -> None:
     """Check the path of a document before a long run.
 
     Raises:
-        ReproductionError: If the suffix is not one of SUFFIXES, or a file has the name of the
-            folder for the pictures of a Markdown document.
+        ReproductionError: If the suffix is not one of REPORT_SUFFIXES, or a file has the name of
+            the folder for the pictures of a Markdown document.
     """
-    if path.suffix.lower() not in SUFFIXES:
+    if path.suffix.lower() not in REPORT_SUFFIXES:
         raise ReproductionError(
-            f"the suffix of a report must be one of {', '.join(SUFFIXES)}; got {path.name}"
+            f"the suffix of a report must be one of {', '.join(REPORT_SUFFIXES)}; got {path.name}"
         )
     folder = _picture_folder(path)
     if path.suffix.lower() == ".md" and folder.exists() and not folder.is_dir():
@@ -338,7 +340,7 @@ def _html_section(each: Section, picture: str) -> str:
 def _html_table(title: str, table: WideTable) -> str:
     heading = f"<h4>{escape(title)}</h4>" if title else ""
     kinds = [
-        "name" if left else "printed" if text == PRINTED else ""
+        "name" if left else "printed" if text == PRINTED_HEADING else ""
         for text, left in zip(table.headings, table.is_left, strict=True)
     ]
     head = _html_row("th", table.headings, kinds)
@@ -357,7 +359,8 @@ def _html_row(tag: str, cells: Sequence[str], kinds: Sequence[str]) -> str:
 
 # LaTeX
 
-MAX_COLUMNS, MAX_LETTERS = 8, 70  # maximum numbers of columns and of letters per row on a page
+# maximum numbers of columns and of letters per row on a page
+MAX_TABLE_COLUMNS, MAX_LETTERS = 8, 70
 _SPECIAL = {c: f"\\{c}" for c in "&%$#_{}"} | {
     "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
     "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
@@ -387,7 +390,10 @@ def _latex_table(table: WideTable, caption: str) -> str:
     lines = [_latex_row(table.headings), r"\midrule", *map(_latex_row, table.lines)]
     body = "\n".join([r"\toprule", *lines, r"\bottomrule"])
     tabular = f"\\begin{{tabular}}{{{columns}}}\n{body}\n\\end{{tabular}}"
-    if len(columns) > MAX_COLUMNS or max(map(_width, (table.headings, *table.lines))) > MAX_LETTERS:
+    if (
+        len(columns) > MAX_TABLE_COLUMNS
+        or max(map(_width, (table.headings, *table.lines))) > MAX_LETTERS
+    ):
         tabular = f"\\resizebox{{\\linewidth}}{{!}}{{%\n{tabular}}}"
     head = f"\\begin{{table}}\n\\caption{{{_latex_text(caption)}}}\n\\centering"
     return f"{head}\n{tabular}\n\\end{{table}}"

@@ -115,10 +115,10 @@ SCENARIOS = (
 
 # Table
 
-COARSE, FINER, FINE = 0.01, 1e-3, 1e-7
-NEVER = "never"
+COARSE_TOLERANCE, FINER_TOLERANCE, FINE_TOLERANCE = 0.01, 1e-3, 1e-7
+NEVER_REACHED = "never"
 STEP_CAP = {"largest_change": pi / 4}
-METHODS: dict[str, tuple[str, dict[str, Any]]] = {
+TABLE_4_METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "truncated pinv": ("tpinv+max", {"truncation": 5e-5, **STEP_CAP}),
     "transpose": ("jt+max", STEP_CAP),
     "DLS": ("dls+clamp+max", {"lambda_": sqrt(1.1), "D_max": 0.7, **STEP_CAP}),
@@ -160,9 +160,9 @@ def run(report: Reproduction, progress: Progress) -> None:
     report.settings.update(SETTINGS)
     report.notes += NOTES
     report.printed += [row for scenario in SCENARIOS for row in _printed(scenario)]
-    pairs = [(scenario, method) for scenario in SCENARIOS for method in METHODS]
+    pairs = [(scenario, method) for scenario in SCENARIOS for method in TABLE_4_METHODS]
     for scenario, method in progress.track(pairs, "chains"):
-        q, distance = follow(scenario, METHODS[method], report.samples)
+        q, distance = follow(scenario, TABLE_4_METHODS[method], report.samples)
         row = row_of(scenario, method, q, distance)
         printed = next(p for p in report.printed if _name(p) == _name(row))
         keys = ("line", "coarse", "fine")
@@ -214,10 +214,13 @@ def row_of(scenario: Scenario, method: str, q: Array, distance: Array) -> Row:
     """
     row: Row = {"table": _table(scenario), "scenario": scenario.name, "method": method}
     if scenario.is_reachable:
-        row |= {"coarse": first_of(distance <= COARSE), "fine": first_of(distance <= FINE)}
+        row |= {
+            "coarse": first_of(distance <= COARSE_TOLERANCE),
+            "fine": first_of(distance <= FINE_TOLERANCE),
+        }
     else:
-        row["line"] = _for_good(distance <= scenario.least_distance + COARSE)
-        row["line_fine"] = _for_good(distance <= scenario.least_distance + FINER)
+        row["line"] = _for_good(distance <= scenario.least_distance + COARSE_TOLERANCE)
+        row["line_fine"] = _for_good(distance <= scenario.least_distance + FINER_TOLERANCE)
     moved = np.diff(q[: _shown(distance)], axis=0)
     back = moved[1:] * moved[:-1] < 0.0
     beyond = np.abs(moved).sum(axis=0) - np.abs(moved.sum(axis=0))
@@ -230,35 +233,36 @@ def _shown(distance: Array) -> int:
 
     `distance` (i,) has the distance from the goal in each iteration.
     """
-    first = first_of(distance <= COARSE)
+    first = first_of(distance <= COARSE_TOLERANCE)
     return min(100, len(distance), first if isinstance(first, int) else 100)
 
 
 def _differs(ours: int | str | None, printed: int | str | None, iterations: int) -> bool:
     """Return whether our number of iterations differs from the printed number.
 
-    If ours is NEVER, it differs only if our run has at least the printed number of iterations.
+    If ours is NEVER_REACHED, it differs only if our run has at least the printed number of
+    iterations.
 
     Args:
-        ours: Our number of iterations, or NEVER.
+        ours: Our number of iterations, or NEVER_REACHED.
         printed: Printed number of iterations, or "never".
         iterations: Number of iterations of our run.
     """
-    if ours == NEVER and isinstance(printed, int):
+    if ours == NEVER_REACHED and isinstance(printed, int):
         return printed <= iterations
     return ours != printed
 
 
 def first_of(good: NDArray[np.bool_]) -> int | str:
-    """Return the number (from 1) of the first iteration for which `good` (i,) is true, or NEVER."""
-    return int(np.argmax(good)) + 1 if good.any() else NEVER
+    """Return the number, from 1, of the first true entry of `good` (i,), or NEVER_REACHED."""
+    return int(np.argmax(good)) + 1 if good.any() else NEVER_REACHED
 
 
 def _for_good(good: NDArray[np.bool_]) -> int | str:
     bad = np.flatnonzero(~good)
     if not len(bad):
         return 1
-    return int(bad[-1]) + 2 if bad[-1] + 1 < len(good) else NEVER
+    return int(bad[-1]) + 2 if bad[-1] + 1 < len(good) else NEVER_REACHED
 
 
 def _printed(scenario: Scenario) -> list[Row]:
@@ -266,7 +270,7 @@ def _printed(scenario: Scenario) -> list[Row]:
     name = {"table": _table(scenario), "scenario": scenario.name}
     return [
         {**name, "method": method, **dict(zip(keys, figures, strict=True))}
-        for method, figures in zip(METHODS, scenario.printed, strict=True)
+        for method, figures in zip(TABLE_4_METHODS, scenario.printed, strict=True)
     ]
 
 
@@ -287,7 +291,7 @@ def plot(report: Reproduction) -> Figure:
     The left panel of a method has the configurations, from red (first) to green (last); the right
     panel has the paths of the joints.
     """
-    scenarios, methods = [scenario.name for scenario in SCENARIOS], list(METHODS)
+    scenarios, methods = [scenario.name for scenario in SCENARIOS], list(TABLE_4_METHODS)
     figure = new_figure(2.6 * 2 * len(methods), 2.9 * len(scenarios))
     grid = figure.subplots(len(scenarios), 2 * len(methods), squeeze=False)
     for axes in grid.ravel():
@@ -332,8 +336,11 @@ def _frame(axes: Axes, goal: Sequence[float]) -> None:
     axes.tick_params(labelsize=10)
 
 
-NAMES = (Column("scenario", "target", is_name=True), Column("method", "method", is_name=True))
-MOTION = (
+NAME_COLUMNS = (
+    Column("scenario", "target", is_name=True),
+    Column("method", "method", is_name=True),
+)
+MOTION_COLUMNS = (
     Column("oscillation", "turns back [%]", ".0f"),
     Column("beyond", "excess rotation [rad]", ".2f"),
 )
@@ -344,16 +351,21 @@ TABLE_4_4 = Experiment(
     tables=(
         ResultTable(
             (
-                *NAMES,
+                *NAME_COLUMNS,
                 Column("line", "to 0.01"),
                 Column("line_fine", "to 0.001"),
-                *MOTION,
+                *MOTION_COLUMNS,
             ),
             "Targets out of reach: iterations to the target line",
             {"table": "out of reach"},
         ),
         ResultTable(
-            (*NAMES, Column("coarse", "to 0.01"), Column("fine", "to 1e-7"), *MOTION),
+            (
+                *NAME_COLUMNS,
+                Column("coarse", "to 0.01"),
+                Column("fine", "to 1e-7"),
+                *MOTION_COLUMNS,
+            ),
             "Targets in reach: iterations to a distance of 0.01 and 1e-7",
             {"table": "in reach"},
         ),

@@ -28,14 +28,14 @@ from dls_ik.reproduce.experiment import (
     marked,
 )
 from dls_ik.reproduce.tabaczynski import (
-    COARSE,
-    FINE,
-    METHODS,
-    MOTION,
-    NAMES,
-    NEVER,
+    COARSE_TOLERANCE,
+    FINE_TOLERANCE,
+    MOTION_COLUMNS,
+    NAME_COLUMNS,
+    NEVER_REACHED,
     SCENARIOS,
     STEP_CAP,
+    TABLE_4_METHODS,
     Method,
     Scenario,
     first_of,
@@ -79,26 +79,26 @@ TRACES: dict[str, tuple[tuple[float | None, ...], ...]] = {
     ),
 }
 TRACE_KEYS = ("distance", "q1", "q2", "q3", "q4", "q5")
-ROUNDING = 5.5e-5  # maximum rounding error of the printed digits, with a margin
+PRINTED_ROUNDING = 5.5e-5  # maximum rounding error of the printed digits, with a margin
 
 # Variants of the pseudoinverse; they are run in the scenarios of table 4.4, and with a straight arm
 
 _TRUNCATED = {"truncation": 5e-5}
-DUAL, PINV_SWITCH_DISTANCE = "DLS to 0.1, then pinv", 0.1
+DLS_THEN_PINV, PINV_SWITCH_DISTANCE = "DLS to 0.1, then pinv", 0.1
 STRAIGHT = Scenario("2 links, straight", SCENARIOS[2].links, (0.0, 0.0), (-2.0, -2.0), ((), (), ()))
 VARIANTS: dict[str, Method] = {
-    "truncated pinv": METHODS["truncated pinv"],
+    "truncated pinv": TABLE_4_METHODS["truncated pinv"],
     "pinv": ("jp+max", STEP_CAP),
     "pinv, no cap": ("jp", {}),
     "truncated pinv, cap of the norm": ("tpinv+norm", {**_TRUNCATED, "Delta": pi / 4}),
     "truncated pinv, halved": ("tpinv+halve+max", {**_TRUNCATED, **STEP_CAP}),
-    DUAL: METHODS["DLS"],
+    DLS_THEN_PINV: TABLE_4_METHODS["DLS"],
 }
 
 # Caps of the step on random chains, and numbers of links
 
 CAPS: dict[str, float] = {"0.01": 0.01, "0.1": 0.1, "pi/4": pi / 4, "pi": pi, "none": 1e3}
-TURNS = {"a quadrant away": pi / 2, "opposite": pi}
+START_TURNS = {"a quadrant away": pi / 2, "opposite": pi}
 NUM_LINKS = (2, 3, 5, 8, 12)
 PRINTED_LINKS: dict[int, Row] = {8: {"transpose_least": 4}}
 MAX_CHAIN_ITERATIONS = 500  # maximum iterations of a random chain
@@ -172,16 +172,17 @@ def run(report: Reproduction, progress: Progress) -> None:
 def _trace(method: str, count: int) -> list[Row]:
     """Return rows with the first `count` iterations of our run with the chain of 5 links.
 
-    Figures that differ from the printed trace of the method by more than ROUNDING are marked.
+    Figures that differ from the printed trace of the method by more than PRINTED_ROUNDING are
+    marked.
     """
-    q, distance = follow(FIVE, METHODS[method], count + 1)
+    q, distance = follow(FIVE, TABLE_4_METHODS[method], count + 1)
     steps, rows = np.diff(q, axis=0), []
     for k, printed in enumerate(TRACES[method]):
         figures = (float(distance[k]), *steps[k].tolist())
         far = [
             key
             for key, ours, theirs in zip(TRACE_KEYS, figures, printed, strict=True)
-            if theirs is not None and abs(ours - theirs) > ROUNDING
+            if theirs is not None and abs(ours - theirs) > PRINTED_ROUNDING
         ]
         row: Row = {"table": method, "k": k + 1, **dict(zip(TRACE_KEYS, figures, strict=True))}
         rows.append(marked(row, far))
@@ -196,7 +197,7 @@ def _variant(scenario: Scenario, method: str) -> Row:
         method: Key of VARIANTS.
     """
     q, distance = follow(scenario, VARIANTS[method], 2 * MAX_CHAIN_ITERATIONS)
-    if method == DUAL:
+    if method == DLS_THEN_PINV:
         first = first_of(distance <= PINV_SWITCH_DISTANCE)
         if isinstance(first, int):
             begin = q[first - 1].tolist()
@@ -204,7 +205,10 @@ def _variant(scenario: Scenario, method: str) -> Row:
             q = np.concatenate([q[: first - 1], rest[0]])
             distance = np.concatenate([distance[: first - 1], rest[1]])
     row = row_of(scenario, method, q, distance)
-    reached = {"coarse": first_of(distance <= COARSE), "fine": first_of(distance <= FINE)}
+    reached = {
+        "coarse": first_of(distance <= COARSE_TOLERANCE),
+        "fine": first_of(distance <= FINE_TOLERANCE),
+    }
     nearest = round(float(distance[-100:].min()), 12)
     return {**row, "table": "variants", **reached, "nearest": nearest}
 
@@ -221,7 +225,7 @@ _FIGURES = (
     Column("coarse", "to 0.01"),
     Column("fine", "to 1e-7"),
     Column("nearest", "final distance", ".2g"),
-    *MOTION,
+    *MOTION_COLUMNS,
 )
 
 
@@ -232,15 +236,15 @@ def _iterations(chain: PlanarChain, goal: tuple[float, float], method: Method) -
     """
     scenario = Scenario("", chain.links, chain.start, goal, ((), (), ()))
     _, distance = follow(scenario, method, MAX_CHAIN_ITERATIONS)
-    first = first_of(distance <= COARSE)
+    first = first_of(distance <= COARSE_TOLERANCE)
     return float(first) if isinstance(first, int) else np.inf
 
 
 def _cap_row(cap: str, samples: int, rng: np.random.Generator) -> Row:
     """Return a row with the results of a cap of the step on random chains of 5 links.
 
-    For each rotation of the goals in TURNS, the row has the share of reached goals [percent] and
-    the median number of iterations.
+    For each rotation of the goals in START_TURNS, the row has the share of reached goals [percent]
+    and the median number of iterations.
 
     Args:
         cap: Key of CAPS.
@@ -249,7 +253,7 @@ def _cap_row(cap: str, samples: int, rng: np.random.Generator) -> Row:
     """
     row: Row = {"table": "caps", "cap": cap}
     method = ("tpinv+max", {**_TRUNCATED, "largest_change": CAPS[cap]})
-    for name, turn in TURNS.items():
+    for name, turn in START_TURNS.items():
         found = []
         for _ in range(samples):
             chain = random_chain(rng, 5)
@@ -268,19 +272,19 @@ def _links_row(count: int, samples: int, rng: np.random.Generator) -> Row:
     row: Row = {"table": "links", "links": count}
     chains = [random_chain(rng, count) for _ in range(samples)]
     goals = [goal_of(rng, chain, None) for chain in chains]
-    for name, method in METHODS.items():
+    for name, method in TABLE_4_METHODS.items():
         found = [_iterations(c, goal, method) for c, goal in zip(chains, goals, strict=True)]
         row[f"{name}_median"] = _median(np.array(found))
         if name == "transpose":
-            row["transpose_least"] = min(found) if np.isfinite(min(found)) else NEVER
+            row["transpose_least"] = min(found) if np.isfinite(min(found)) else NEVER_REACHED
             row["transpose_four"] = 100.0 * float(np.mean(np.array(found) <= 4.0))
     return row
 
 
 def _median(found: Array) -> int | str:
-    """Return the rounded median of numbers of iterations; NEVER if the median is infinite."""
+    """Return the rounded median of iteration counts; NEVER_REACHED if the median is infinite."""
     middle = float(np.median(np.sort(found)))
-    return round(middle) if np.isfinite(middle) else NEVER
+    return round(middle) if np.isfinite(middle) else NEVER_REACHED
 
 
 def plot(report: Reproduction) -> Figure:
@@ -296,9 +300,9 @@ def plot(report: Reproduction) -> Figure:
     plain(left, "iteration")
     left.legend(frameon=False, fontsize=9)
     rows = [row for row in report.rows if row["table"] == "links"]
-    for name, color in zip(METHODS, (BLUE, RED, ORANGE), strict=True):
+    for name, color in zip(TABLE_4_METHODS, (BLUE, RED, ORANGE), strict=True):
         medians = [row[f"{name}_median"] for row in rows]
-        shown = [np.nan if value == NEVER else value for value in medians]
+        shown = [np.nan if value == NEVER_REACHED else value for value in medians]
         right.semilogy([row["links"] for row in rows], shown, ".-", color=color, label=name)
     right.axhline(4, color=GREY, lw=0.8, ls="--")
     right.set_title("random chains: median iterations to 0.01; dashed: 4", fontsize=10, loc="left")
@@ -355,7 +359,7 @@ STUDIES = Experiment(
         ),
         ResultTable(
             (
-                *NAMES,
+                *NAME_COLUMNS,
                 *_FIGURES,
             ),
             "Variants of the pseudoinverse: iterations to a distance of 0.01 and 1e-7",
@@ -366,7 +370,7 @@ STUDIES = Experiment(
                 Column("cap", "cap [rad]", is_name=True),
                 *(
                     column
-                    for name in TURNS
+                    for name in START_TURNS
                     for column in (
                         Column(f"share {name}", f"goal {name}: reached [%]", ".0f"),
                         Column(f"median {name}", "median iterations"),
@@ -379,7 +383,7 @@ STUDIES = Experiment(
         ResultTable(
             (
                 Column("links", "links", is_name=True),
-                *(Column(f"{name}_median", f"{name}, median") for name in METHODS),
+                *(Column(f"{name}_median", f"{name}, median") for name in TABLE_4_METHODS),
                 Column("transpose_least", "transpose, smallest", ".0f", is_compared=False),
                 Column("transpose_four", "transpose, 4 or fewer [%]", ".0f"),
             ),

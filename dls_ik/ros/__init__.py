@@ -4,4 +4,4 @@
 
 import time
 
-STARTED = time.monotonic()  # [s] steady time at which the process started, approximately
+PROCESS_START = time.monotonic()  # [s] steady time at which the process started, approximately

@@ -23,12 +23,12 @@ from dls_ik.errors import (
     SceneError,
 )
 from dls_ik.model.robot import RobotModel
-from dls_ik.ros import STARTED, process
+from dls_ik.ros import PROCESS_START, process
 from dls_ik.ros.arm import PREPARING, Arm, Surroundings
 from dls_ik.ros.bounds import build_workspace
 from dls_ik.ros.frames import Frames, tf2_lookup
 from dls_ik.ros.kernels import KernelBuilder
-from dls_ik.ros.params import NONE, REQUIRED, Parameters
+from dls_ik.ros.params import MODE_NONE, MODE_REQUIRED, Parameters
 from dls_ik.ros.presets import is_of_preset, with_preset
 from dls_ik.ros.process import LiveParameters, given_values, spin
 from dls_ik.ros.robot_source import DescriptionTopic, robot_from_parameters
@@ -260,9 +260,9 @@ class Application:
     def _surroundings(self, arm: Arm, scene: PlanningScene | None, reason: str) -> Surroundings:
         parameters = arm.parameters
         mode = parameters.stream_avoid_collisions
-        if mode == NONE:
+        if mode == MODE_NONE:
             scene, reason = None, "stream_avoid_collisions is none"
-        elif mode == REQUIRED and (scene is None or not scene.snapshot.links):
+        elif mode == MODE_REQUIRED and (scene is None or not scene.snapshot.links):
             why = reason or "the robot description has no collision geometry"
             raise SceneError(f"stream_avoid_collisions is required, and there is no scene: {why}")
         elif parameters.scene and scene is None:
@@ -340,7 +340,7 @@ class Application:
         services = " and ".join(map(node.resolve_service_name, IK_SERVICES))
         groups = f" for {', '.join(arm.parameters.groups)}" if arm.parameters.groups else ""
         node.get_logger().info(
-            f"ready after {time.monotonic() - STARTED:.1f} s: {robot.name}, {robot.base} to "
+            f"ready after {time.monotonic() - PROCESS_START:.1f} s: {robot.name}, {robot.base} to "
             f"{robot.tip}, joints {listing(robot.joint_names)}; {services} by "
             f"{arm.solver.method}{groups}; targets on {self._loop.target_topics} by "
             f"{arm.controller.method} at {arm.parameters.rate:g} Hz to "

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Declarations of ROS parameters as dataclass fields, with default, unit, range and description.
 
-The type of a parameter is the annotation of its field. :data:`READERS` has one function for each
-type. This function converts a value from ROS to the type, or raises a ValueError whose message
-describes valid values, such as "a list of numbers".
+The type of a parameter is the annotation of its field. :data:`PARAMETER_READERS` has one function
+for each type. This function converts a value from ROS to the type, or raises a ValueError whose
+message describes valid values, such as "a list of numbers".
 """
 
 import math
@@ -78,7 +78,7 @@ def read_names(value: Any) -> tuple[str, ...]:
     return tuple(part.strip() for part in parts if part.strip())
 
 
-READERS: Mapping[Any, Callable[[Any], Any]] = {
+PARAMETER_READERS: Mapping[Any, Callable[[Any], Any]] = {
     str: reader(str, "a string"),
     bool: reader(bool, "true or false"),
     float: read_number,
@@ -242,7 +242,7 @@ def checked(name: str, field: "Field[Any]", value: Any) -> Any:
     kind = "a list of" if field.type in (TEXTS, NUMBERS) else "one of"
     valid = f"must be {kind} {', '.join(about['choices'])}"
     try:
-        result = READERS[field.type](value)
+        result = PARAMETER_READERS[field.type](value)
         items = result if isinstance(result, tuple) else (result,)
         allows_infinity = span is not None and span[1] == math.inf
         if not allows_infinity and (math.inf in items or -math.inf in items):

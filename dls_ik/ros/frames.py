@@ -11,8 +11,7 @@ from geometry_msgs.msg import Point, Pose
 from rclpy.node import Node
 from rclpy.time import Time
 
-from dls_ik.core.se3 import FARTHEST
-from dls_ik.core.types import Array
+from dls_ik.core.types import MAX_POSE_COORDINATE, Array
 from dls_ik.errors import FrameError, PoseError
 from dls_ik.model.rotations import (
     SHORTEST_QUATERNION,
@@ -46,9 +45,10 @@ def matrix_from_pose(pose: Any) -> Array:
     """
     p, o = pose.position, pose.orientation
     position, quaternion = (p.x, p.y, p.z), (o.x, o.y, o.z, o.w)
-    if not math.hypot(*position) <= FARTHEST:
+    if not math.hypot(*position) <= MAX_POSE_COORDINATE:
         raise PoseError(
-            f"the position of a pose must be within {FARTHEST:g} m of the origin; got {position}"
+            f"the position of a pose must be within {MAX_POSE_COORDINATE:g} m of the origin; "
+            f"got {position}"
         )
     if not all(map(math.isfinite, quaternion)):
         raise PoseError(f"the quaternion (x, y, z, w) of a pose must be finite; got {quaternion}")

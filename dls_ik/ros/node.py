@@ -12,7 +12,7 @@ from dls_ik.core import NumbaStartError
 from dls_ik.ros.util import free_streams, hold_signals
 from dls_ik.text import escape
 
-NAME = "dls_ik"
+IK_NODE_NAME = "dls_ik"
 USAGE = """\
 usage: ros2 run dls_ik {program} --ros-args [-p NAME:=VALUE] [--params-file FILE] [-r FROM:=TO]
        python3 -m {module} --ros-args ...
@@ -130,7 +130,7 @@ def _load_run() -> Callable[[Sequence[str] | None], int]:
     from dls_ik.ros.application import serve_ik
     from dls_ik.ros.process import run_process
 
-    return lambda args: run_process(args, NAME, serve_ik)
+    return lambda args: run_process(args, IK_NODE_NAME, serve_ik)
 
 
 IK_NODE = Program(

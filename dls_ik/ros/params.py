@@ -12,15 +12,14 @@ from dls_ik.errors import MethodError, OptionError
 from dls_ik.ros.bounds import BoundParameters, bound_fields, changed_bounds
 from dls_ik.ros.declare import ParameterSet, checked, declared, option, parameter
 from dls_ik.servo import DEFAULT_METHOD, ControllerOptions
-from dls_ik.solver.method import AUTO as AUTO_METHOD
-from dls_ik.solver.method import parse_method
+from dls_ik.solver.method import AUTO_METHOD, parse_method
 from dls_ik.solver.options import RESTARTS_UNTIL_TIMEOUT, SolverOptions, solver_options
 from dls_ik.solver.plugins import load_plugin
-from dls_ik.solver.solver import CLEARANCE
+from dls_ik.solver.solver import CLEARANCE_SOLVE_TYPE
 from dls_ik.text import listing
 
-REQUEST, ALWAYS, IGNORE = "request", "always", "ignore"
-AUTO, REQUIRED, NONE = "auto", "required", "none"
+COLLISIONS_ON_REQUEST, COLLISIONS_ALWAYS, COLLISIONS_IGNORED = "request", "always", "ignore"
+MODE_AUTO, MODE_REQUIRED, MODE_NONE = "auto", "required", "none"
 JOINT_STATE, JOINT_TRAJECTORY, POSITION_ARRAY = "joint_state", "joint_trajectory", "position_array"
 # Limits of at least this value [rad/s^2, m/s^2, m/s or rad/s] mean no limit, as .inf does.
 MIN_UNLIMITED = 1e9
@@ -241,11 +240,11 @@ class Parameters(GroupsParameters):
     solve_type: str = option(SolverOptions, "solve_type")
     random_seed: int = option(SolverOptions, "random_seed")
     avoid_collisions: str = parameter(
-        REQUEST,
+        COLLISIONS_ON_REQUEST,
         "when answers must be free of collisions and self-collisions: request: if the request sets "
         "avoid_collisions; always; ignore: never; requests that need a check are refused without a "
         "scene",
-        choices=(REQUEST, ALWAYS, IGNORE),
+        choices=(COLLISIONS_ON_REQUEST, COLLISIONS_ALWAYS, COLLISIONS_IGNORED),
     )
 
     # The scene
@@ -291,11 +290,11 @@ class Parameters(GroupsParameters):
 
     # Scene and bounds of the stream
     stream_avoid_collisions: str = parameter(
-        AUTO,
+        MODE_AUTO,
         "whether the arm keeps min_distance to objects and between links while it follows targets: "
         "auto: if there is a scene (targets wait until it is built); required: yes, no motion "
         "without a scene; none: no",
-        choices=(AUTO, REQUIRED, NONE),
+        choices=(MODE_AUTO, MODE_REQUIRED, MODE_NONE),
         read_only=True,
     )
     scene: str = parameter(
@@ -360,10 +359,10 @@ class Parameters(GroupsParameters):
         0.1, "time between two poses of a target_trajectory", "s", (1e-3, 3600.0)
     )
     feedback_mode: str = parameter(
-        AUTO,
+        MODE_AUTO,
         "use of joint states: auto: as the start state of the arm, before which no commands are "
         "sent to a controller; required: also to supervise the motion; none: ignored",
-        choices=(AUTO, REQUIRED, NONE),
+        choices=(MODE_AUTO, MODE_REQUIRED, MODE_NONE),
         read_only=True,
     )
     measurement_timeout: float = option(ControllerOptions, "measurement_timeout", read_only=True)
@@ -494,7 +493,7 @@ class Parameters(GroupsParameters):
         """
         defaults = {f.name: f.default for f in fields(SolverOptions)}
         given = {f.name: getattr(self, f.name) for f in fields(self) if f.name in defaults}
-        if given["solve_type"] == CLEARANCE:
+        if given["solve_type"] == CLEARANCE_SOLVE_TYPE:
             given["solve_type"] = defaults["solve_type"]
         return {name: value for name, value in given.items() if value != defaults[name]}
 
@@ -513,7 +512,7 @@ class Parameters(GroupsParameters):
         """Return the options of a controller by name, without the options of the method."""
         own = (f.name for f in fields(self) if f.name in _CONTROLLER_OPTIONS)
         given = {name: getattr(self, name) for name in own}
-        given["supervised"] = self.feedback_mode == REQUIRED
+        given["supervised"] = self.feedback_mode == MODE_REQUIRED
         if self.acceleration:
             given["acceleration"] = tuple(
                 math.inf if limit >= MIN_UNLIMITED else limit for limit in self.acceleration
@@ -525,7 +524,7 @@ class Parameters(GroupsParameters):
     @property
     def needs_surroundings(self) -> bool:
         """Whether a scene or workspace bounds must be known before the arm follows targets."""
-        return self.stream_avoid_collisions != NONE or bool(self.bounds)
+        return self.stream_avoid_collisions != MODE_NONE or bool(self.bounds)
 
     def stream_settings(self) -> tuple[Any, ...]:
         """Return the settings that determine a controller; equal settings, equal controllers."""

@@ -37,7 +37,7 @@ from dls_ik.solver import announce_compilation_to
 from dls_ik.text import suggest_names
 from dls_ik.warm_up import NODE_USES, use_kernels
 
-STOP_TIMEOUT = 4.8  # [s] time between SIGINT and a forced exit; ros2 launch waits for 5 s
+FORCED_EXIT_TIMEOUT = 4.8  # [s] time between SIGINT and a forced exit; ros2 launch waits for 5 s
 WARM_UP_POLL_PERIOD = 0.1  # [s] period of checks whether the kernels are ready
 
 # Environment variables that name a profile for Fast DDS, and files in the working directory that
@@ -78,7 +78,7 @@ def run_process(args: Sequence[str] | None, name: str, run: Callable[[Node, Futu
 
 
 def stop_process(stop: Future) -> None:
-    """Stop the node; if the process still runs after STOP_TIMEOUT, exit the process.
+    """Stop the node; if the process still runs after FORCED_EXIT_TIMEOUT, exit the process.
 
     This function blocks and must be called in a daemon thread.
 
@@ -86,7 +86,7 @@ def stop_process(stop: Future) -> None:
         stop: Future that stops the node when it is done.
     """
     stop.set_result(None)
-    time.sleep(STOP_TIMEOUT)
+    time.sleep(FORCED_EXIT_TIMEOUT)
     os._exit(0)
 
 

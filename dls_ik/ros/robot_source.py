@@ -20,7 +20,7 @@ from dls_ik.errors import AmbiguousTipError, ChainError, DlsIkError, RobotModelE
 from dls_ik.model.files import PACKAGE_SCHEME, shipped_names
 from dls_ik.model.load import find_tree, find_urdf, split_arguments
 from dls_ik.model.robot import RobotModel
-from dls_ik.model.xml import MAX_BYTES as MAX_URDF_BYTES
+from dls_ik.model.xml import MAX_XML_BYTES as MAX_URDF_BYTES
 from dls_ik.ros.client.connection import NoAnswerError, ServiceMissingError, wait_until
 from dls_ik.ros.params import GroupsParameters, RobotParameters
 from dls_ik.ros.subscriptions import call_every, read_bytes

@@ -21,7 +21,7 @@ from typing import Any
 from dls_ik.text import escape
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-INPUT, OUTPUTS = 0, (1, 2)  # file descriptors
+STDIN_DESCRIPTOR, OUTPUT_DESCRIPTORS = 0, (1, 2)  # file descriptors
 
 
 def trace(error: BaseException) -> str:
@@ -156,10 +156,10 @@ def free_streams() -> None:
     socket would get the file descriptor of a closed stream, and would receive log lines. Therefore
     this function must be called before any file is opened.
     """
-    for number in (INPUT, *OUTPUTS):
+    for number in (STDIN_DESCRIPTOR, *OUTPUT_DESCRIPTORS):
         if not _is_open(number):
             os.open(os.devnull, os.O_RDWR)  # returns the lowest free number, which is `number`
-    for number in OUTPUTS:
+    for number in OUTPUT_DESCRIPTORS:
         with suppress(OSError):  # a stream without a reader fails here, but never blocks
             _unblock(number)
 

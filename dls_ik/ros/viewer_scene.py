@@ -40,7 +40,7 @@ MAX_ANSWER_SHARE = 0.02  # maximum fraction of its time that the node should spe
 SEND_PERIOD = 0.05  # [s] period of messages while the user drags an object
 OWN_CHANGE_TIME = 1.5  # [s] time for which a change in the viewer overrides answers of the node
 SCENE_TOPIC = "planning_scene"
-NO_SCENE = "the node has no scene; see its log for the reason"
+NODE_WITHOUT_SCENE_MESSAGE = "the node has no scene; see its log for the reason"
 NO_LIBRARY = "objects only; for the closest pair: pip install 'dls_ik[collision]'"
 
 
@@ -161,7 +161,7 @@ class NodeScene:
         """
         message = answer.result().scene
         if not message.robot_model_name:
-            self.note = NO_SCENE
+            self.note = NODE_WITHOUT_SCENE_MESSAGE
             return
         try:
             self.note = self._adopt(message) or self._default_note

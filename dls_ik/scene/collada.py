@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dls_ik.core.types import Array
 from dls_ik.errors import SceneError
 from dls_ik.model.rotations import rotation_about, transform
-from dls_ik.model.xml import MAX_DEPTH, XmlElement, read_elements
+from dls_ik.model.xml import MAX_XML_DEPTH, XmlElement, read_elements
 from dls_ik.text import quoted
 
 MAX_TRIANGLES = 500_000
@@ -30,7 +30,7 @@ _SOURCE = {"float_array": _LEAF, "technique_common": {"accessor": _LEAF}}
 _AREAS = ("triangles", "polylist", "polygons", "tristrips", "trifans")
 _MESH = {"source": _SOURCE, "vertices": {"input": _LEAF}, **dict.fromkeys(_AREAS, _PRIMITIVE)}
 _GEOMETRY = {"mesh": _MESH, "convex_mesh": _LEAF, "spline": _LEAF}
-SCHEMA = {
+COLLADA_SCHEMA = {
     "asset": {"unit": _LEAF},
     "library_geometries": {"geometry": _GEOMETRY},
     "library_nodes": {"node": _NODE},
@@ -47,7 +47,7 @@ def read_collada(content: bytes) -> Part:
         SceneError: If the content is not COLLADA, a geometry is skinned, not valid or not made of
             polygons, or there are too many triangles. The message gives the line.
     """
-    root = read_elements(content, SCHEMA, "mesh", "COLLADA", SceneError, MAX_COLLADA_BYTES)
+    root = read_elements(content, COLLADA_SCHEMA, "mesh", "COLLADA", SceneError, MAX_COLLADA_BYTES)
     parts = _Document(root).draw()
     if not parts:
         raise SceneError("the scene has no triangles")
@@ -62,7 +62,7 @@ def read_unit(content: bytes) -> float:
     Raises:
         SceneError: If the content is not COLLADA, or the unit is not positive.
     """
-    schema = {"asset": SCHEMA["asset"]}
+    schema = {"asset": COLLADA_SCHEMA["asset"]}
     return _unit(read_elements(content, schema, "mesh", "COLLADA", SceneError, MAX_COLLADA_BYTES))
 
 
@@ -153,8 +153,8 @@ class _Document:
         self.drawn += 1
         if self.drawn > MAX_NODES:
             node.refuse(f"more than {MAX_NODES} nodes are drawn")
-        if depth > MAX_DEPTH:
-            node.refuse(f"nodes are nested deeper than {MAX_DEPTH} levels")
+        if depth > MAX_XML_DEPTH:
+            node.refuse(f"nodes are nested deeper than {MAX_XML_DEPTH} levels")
         T = T_above
         for child in node.children:  # the transforms are applied to all contents of the node
             if child.tag in _TRANSFORMS:

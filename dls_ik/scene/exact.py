@@ -22,12 +22,12 @@ from dls_ik.scene.weak_memo import kept_with_owner
 GJK_TOLERANCE = 1e-9  # [m] tolerance of distances, which the algorithm GJK computes
 # [m] tolerance of penetration depths, which the algorithm EPA computes; EPA diverges below 1e-7
 EPA_TOLERANCE = 1e-6
-MAX_ITERATIONS = 1000  # maximum number of iterations of GJK and of EPA
+MAX_GJK_ITERATIONS = 1000  # maximum number of iterations of GJK and of EPA
 # Maximum distance of a vertex of a convex mesh beyond the plane of any triangle, relative to the
 # size of the mesh
 CONVEXITY_TOLERANCE = 1e-9
 MAX_CONVEX_TRIANGLES = 2000  # meshes with more triangles are not tested for convexity
-MAX_CONTACTS = 200  # maximum number of contacts of two meshes that are compared in depth
+MAX_MESH_CONTACTS = 200  # maximum number of contacts of two meshes that are compared in depth
 
 
 class Separation(NamedTuple):
@@ -105,7 +105,7 @@ def _deepest(a: PlacedShape, b: PlacedShape, found: Separation) -> Separation:
     coal = library()
     request, result = coal.CollisionRequest(), coal.CollisionResult()
     _set_precision(request)
-    request.enable_contact, request.num_max_contacts = True, MAX_CONTACTS
+    request.enable_contact, request.num_max_contacts = True, MAX_MESH_CONTACTS
     coal.collide(_geometry(a.shape), _pose(a), _geometry(b.shape), _pose(b), request, result)
     contacts = [result.getContact(i) for i in range(result.numContacts())]
     if not contacts:  # one shape contains the other without touching its surface
@@ -191,7 +191,7 @@ def library() -> Any:
 def _set_precision(request: Any) -> None:
     """Set the tolerances and iteration limits of a collision or distance request of coal."""
     request.gjk_tolerance, request.epa_tolerance = GJK_TOLERANCE, EPA_TOLERANCE
-    request.gjk_max_iterations = request.epa_max_iterations = MAX_ITERATIONS
+    request.gjk_max_iterations = request.epa_max_iterations = MAX_GJK_ITERATIONS
 
 
 def _pose(placed: PlacedShape) -> Any:

@@ -15,7 +15,7 @@ from dls_ik.errors import PoseError, SceneError
 from dls_ik.model.files import read_file
 from dls_ik.model.rotations import quaternion_from_rotation, rotation_from_quaternion, transform
 from dls_ik.scene.collada import MAX_TRIANGLES
-from dls_ik.scene.message_fields import CONE, read_primitive
+from dls_ik.scene.message_fields import PRIMITIVE_CONE, read_primitive
 from dls_ik.scene.messages import read_messages
 from dls_ik.scene.operations import AddObject, RemoveObject, SceneChange
 from dls_ik.scene.shapes import (
@@ -35,8 +35,8 @@ from dls_ik.text import listing, quoted
 MAX_SCENE_BYTES = 64 * 1024 * 1024
 MAX_YAML_BYTES = 16 * 1024 * 1024
 MAX_NESTING = 30  # maximum nesting depth of lists and mappings in YAML
-TEXT = "the text"  # name for a source that is not a file, in error messages
-SUFFIXES = (".scene", ".yaml", ".yml", ".json")
+TEXT_SOURCE = "the text"  # name for a source that is not a file, in error messages
+SCENE_SUFFIXES = (".scene", ".yaml", ".yml", ".json")
 
 
 def read_scene(
@@ -63,11 +63,13 @@ def read_scene(
     where = None if folder is None else Path(folder)
     if not isinstance(source, (str, os.PathLike)):
         return read_messages(source, MeshLibrary(where, tuple(allow)))
-    shown = TEXT
+    shown = TEXT_SOURCE
     if not (isinstance(source, str) and "\n" in source):
         path, shown = Path(source), quoted(os.fspath(source))
-        if path.suffix.lower() not in SUFFIXES:
-            raise SceneError(f"{shown} is not a scene file; valid endings: {listing(SUFFIXES)}")
+        if path.suffix.lower() not in SCENE_SUFFIXES:
+            raise SceneError(
+                f"{shown} is not a scene file; valid endings: {listing(SCENE_SUFFIXES)}"
+            )
         where = path.parent if where is None else where
         try:
             source = read_file(path, MAX_SCENE_BYTES).decode("utf-8")
@@ -78,7 +80,7 @@ def read_scene(
         change = _read_text(source, MeshLibrary(where, tuple(allow)))
     except SceneError as error:
         raise SceneError(f"{shown}: {error}") from error
-    return change._replace(source="" if shown == TEXT else f"{shown}: ")
+    return change._replace(source="" if shown == TEXT_SOURCE else f"{shown}: ")
 
 
 def _read_text(text: str, meshes: MeshLibrary) -> SceneChange:
@@ -172,7 +174,7 @@ def _documents(events: Iterable[Any]) -> Iterator[Any]:
             keys.append(value)
 
 
-WORDS: dict[str, Any] = {
+YAML_WORDS: dict[str, Any] = {
     "": None, "~": None, "null": None, "true": True, "false": False,
     ".inf": math.inf, "+.inf": math.inf, "-.inf": -math.inf, ".nan": math.nan,
 }  # fmt: skip
@@ -180,8 +182,8 @@ WORDS: dict[str, Any] = {
 
 def _scalar(word: str) -> Any:
     """Return the value of an unquoted YAML scalar: a number, boolean, null or string."""
-    if word.lower() in WORDS:
-        return WORDS[word.lower()]
+    if word.lower() in YAML_WORDS:
+        return YAML_WORDS[word.lower()]
     if word[:1] not in "+-.0123456789" or "_" in word:
         return word
     is_integer = word.lstrip("+-").isdigit()
@@ -330,7 +332,9 @@ def _shape_of_text(words: _Words) -> Shape:
         "sphere": lambda: Sphere(*words.numbers(1)),
         "box": lambda: Box(np.array(words.numbers(3))),
         "cylinder": lambda: Cylinder(*words.numbers(2)),
-        "cone": lambda: read_primitive({"type": CONE, "dimensions": words.numbers(2)[::-1]}),
+        "cone": lambda: read_primitive(
+            {"type": PRIMITIVE_CONE, "dimensions": words.numbers(2)[::-1]}
+        ),
         "plane": lambda: _plane_of_text(words),
         "mesh": lambda: _mesh_of_text(words),
     }

@@ -94,15 +94,15 @@ def read_mesh_file(path: str | os.PathLike[str]) -> Triangles:
     """
     suffix = Path(path).suffix.lower()
     shown = quoted(os.fspath(path))
-    if suffix not in READERS:
-        raise SceneError(f"{shown} is not a mesh file; valid endings: {listing(READERS)}")
+    if suffix not in MESH_READERS:
+        raise SceneError(f"{shown} is not a mesh file; valid endings: {listing(MESH_READERS)}")
     try:
         content = read_file(path, MAX_MESH_BYTES)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or type(error).__name__
         raise SceneError(f"cannot read the mesh {shown}: {reason}") from error
     try:
-        return READERS[suffix](content)
+        return MESH_READERS[suffix](content)
     except SceneError as error:
         raise SceneError(f"cannot read the mesh {shown}: {error}") from error
 
@@ -215,7 +215,7 @@ def _obj_index(word: str, count: int) -> int:
     return index - 1 if index > 0 else count + index
 
 
-READERS: dict[str, Callable[[bytes], Triangles]] = {
+MESH_READERS: dict[str, Callable[[bytes], Triangles]] = {
     ".stl": read_stl,
     ".obj": read_obj,
     ".dae": read_collada,

@@ -18,14 +18,23 @@ from numpy.typing import NDArray
 from dls_ik.core.types import Array
 from dls_ik.errors import PoseError, SceneError
 from dls_ik.model.rotations import rotation_from_quaternion
+from dls_ik.model.xml import MAX_NAME_LENGTH
 from dls_ik.scene.shapes import Box, Cylinder, Mesh, Plane, Shape, Sphere, checked_pose
 from dls_ik.text import listing, quoted, suggest_names
 
 ADD, REMOVE, APPEND, MOVE = range(4)  # values of CollisionObject.operation
-BOX, SPHERE, CYLINDER, CONE, PRISM = range(1, 6)  # values of SolidPrimitive.type
-KINDS = {"box": BOX, "sphere": SPHERE, "cylinder": CYLINDER, "cone": CONE, "prism": PRISM}
+# SolidPrimitive.type
+PRIMITIVE_BOX, PRIMITIVE_SPHERE, PRIMITIVE_CYLINDER, PRIMITIVE_CONE, PRIMITIVE_PRISM = range(
+    1, 6
+)  # values of SolidPrimitive.type
+PRIMITIVE_TYPES = {
+    "box": PRIMITIVE_BOX,
+    "sphere": PRIMITIVE_SPHERE,
+    "cylinder": PRIMITIVE_CYLINDER,
+    "cone": PRIMITIVE_CONE,
+    "prism": PRIMITIVE_PRISM,
+}
 CONE_SIDES = 32  # number of sides of the mesh that encloses a cone
-MAX_NAME_LENGTH = 256
 
 FIELDS = {
     "PlanningScene": (
@@ -60,7 +69,7 @@ FIELDS = {
 }  # fmt: skip
 Given = Any  # a message, or a mapping with the fields of a message
 # Types of values that are not messages
-PLAIN = (str, bytes, int, float, complex, list, tuple, set, np.ndarray, np.generic)
+PLAIN_TYPES = (str, bytes, int, float, complex, list, tuple, set, np.ndarray, np.generic)
 
 
 def field_of(given: Given, key: str, default: Any = None) -> Any:
@@ -69,7 +78,7 @@ def field_of(given: Given, key: str, default: Any = None) -> Any:
     Raises:
         SceneError: If `given` is neither a message nor a mapping.
     """
-    if isinstance(given, PLAIN):
+    if isinstance(given, PLAIN_TYPES):
         raise SceneError(f"{quoted(given, 60)} has no {key}{shortened(given)}")
     value = given.get(key) if isinstance(given, Mapping) else getattr(given, key, None)
     return default if value is None else value
@@ -297,7 +306,7 @@ def check_fields(given: Given, kind: str) -> None:
         if unknown:
             hint = suggest_names(unknown, FIELDS[kind])
             raise SceneError(f"unknown fields of a {kind}: {listing(map(str, unknown))}; {hint}")
-    elif isinstance(given, PLAIN):
+    elif isinstance(given, PLAIN_TYPES):
         raise SceneError(f"expected a {kind}; got {quoted(given, 60)}{shortened(given)}")
 
 
@@ -329,25 +338,26 @@ def read_primitive(given: Given) -> Shape:
     """
     check_fields(given, "SolidPrimitive")
     kind = field_of(given, "type", 0)
-    kind = KINDS.get(kind.lower(), kind) if isinstance(kind, str) else kind
+    kind = PRIMITIVE_TYPES.get(kind.lower(), kind) if isinstance(kind, str) else kind
     sizes = [read_number(each, "a dimension") for each in sequence(given, "dimensions")]
-    expected = {BOX: "x, y, z", SPHERE: "radius", CYLINDER: "height, radius",
-                CONE: "height, radius", PRISM: "height"}  # fmt: skip
-    names = {number: name for name, number in KINDS.items()}
+    expected = {PRIMITIVE_BOX: "x, y, z", PRIMITIVE_SPHERE: "radius",
+                PRIMITIVE_CYLINDER: "height, radius", PRIMITIVE_CONE: "height, radius",
+                PRIMITIVE_PRISM: "height"}  # fmt: skip
+    names = {number: name for name, number in PRIMITIVE_TYPES.items()}
     if isinstance(kind, bool) or not isinstance(kind, int) or kind not in expected:
-        known = ", ".join(f"{number} ({name})" for name, number in KINDS.items())
+        known = ", ".join(f"{number} ({name})" for name, number in PRIMITIVE_TYPES.items())
         raise SceneError(f"unknown type {quoted(kind)}; known types: {known}")
     if len(sizes) != expected[kind].count(",") + 1:
         raise SceneError(
             f"the dimensions of a {names[kind]} must be {expected[kind]}; got {len(sizes)} numbers"
         )
-    if kind == BOX:
+    if kind == PRIMITIVE_BOX:
         return Box(np.array(sizes))
-    if kind == SPHERE:
+    if kind == PRIMITIVE_SPHERE:
         return Sphere(sizes[0])
-    if kind == CYLINDER:
+    if kind == PRIMITIVE_CYLINDER:
         return Cylinder(sizes[1], sizes[0])
-    if kind == CONE:
+    if kind == PRIMITIVE_CONE:
         angles = np.linspace(0.0, 2.0 * np.pi, CONE_SIDES, endpoint=False)
         # Radius of the corners of a polygon that encloses the base of the cone
         radius = Cylinder(sizes[1], sizes[0]).radius / np.cos(np.pi / CONE_SIDES)

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dls_ik.core.scene_arrays import (
-    BOX,
-    CAPSULE,
-    CYLINDER,
-    PLANE,
-    SPHERE,
-    TREE,
+    KIND_BOX,
+    KIND_CAPSULE,
+    KIND_CYLINDER,
+    KIND_PLANE,
+    KIND_SPHERE,
+    KIND_TREE,
     SceneArrays,
 )
 from dls_ik.core.types import Array
@@ -159,7 +159,7 @@ def pack_shapes(
     meshes = {
         id(each.shape): each.shape
         for each, (kind, _, _) in zip(standing, rows, strict=True)
-        if kind == TREE
+        if kind == KIND_TREE
     }
     trees = [sphere_tree(shape, True, leaves_each(len(meshes))) for shape in meshes.values()]
     others = pack_trees(trees, (len(own.child), len(own.ball)))
@@ -199,17 +199,17 @@ def _object(shape: Shape) -> tuple[int, Array, Array]:
     """
     match shape:
         case Box(size=size):
-            return BOX, 0.5 * size, np.eye(4)
+            return KIND_BOX, 0.5 * size, np.eye(4)
         case Sphere(radius=radius):
-            return SPHERE, np.array([radius, 0.0, 0.0]), np.eye(4)
+            return KIND_SPHERE, np.array([radius, 0.0, 0.0]), np.eye(4)
         case Cylinder(radius=radius, length=length):
-            return CYLINDER, np.array([radius, 0.5 * length, 0.0]), np.eye(4)
+            return KIND_CYLINDER, np.array([radius, 0.5 * length, 0.0]), np.eye(4)
         case Capsule(radius=radius, length=length):
-            return CAPSULE, np.array([radius, 0.5 * length, 0.0]), np.eye(4)
+            return KIND_CAPSULE, np.array([radius, 0.5 * length, 0.0]), np.eye(4)
         case Plane(normal=normal, offset=offset):
-            return PLANE, np.zeros(3), transform(rotation_from_z(normal), offset * normal)
+            return KIND_PLANE, np.zeros(3), transform(rotation_from_z(normal), offset * normal)
         case Mesh():
-            return TREE, np.zeros(3), np.eye(4)
+            return KIND_TREE, np.zeros(3), np.eye(4)
     raise TypeError(f"not a shape: {shape!r}")
 
 

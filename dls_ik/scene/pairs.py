@@ -13,20 +13,27 @@ from dataclasses import replace
 
 import numpy as np
 
-from dls_ik.core.collision import COLLIDING, OPEN, check_pairs, count_pairs
+from dls_ik.core.collision import CHECK_COLLIDING, CHECK_OPEN, check_pairs, count_pairs
 from dls_ik.core.types import WIDEST, Array
 from dls_ik.model.tree import Tree
 from dls_ik.scene.shapes import Body
 from dls_ik.scene.snapshot import SceneSnapshot
-from dls_ik.scene.spheres import SOURCES as FIT_SOURCES
-from dls_ik.scene.spheres import kept_folder, read_kept, shape_digest, write_kept
+from dls_ik.scene.spheres import FIT_SOURCES, kept_folder, read_kept, shape_digest, write_kept
 from dls_ik.scene.srdf import Pair, pair_of
 
-ADJACENT, DEFAULT, ALWAYS, NEVER = "Adjacent", "Default", "Always", "Never"  # reasons in SRDF
-SAMPLES = 10_000  # number of random configurations
-EXACT = 500  # approximate maximum number of exact checks of a pair; others are extrapolated
-OFTEN = 0.95  # minimum fraction of colliding configurations for the reason ALWAYS
-SOURCES = (  # source files that determine the result; a change of a file invalidates the disk cache
+# reasons in SRDF
+REASON_ADJACENT, REASON_DEFAULT, REASON_ALWAYS, REASON_NEVER = (
+    "Adjacent",
+    "Default",
+    "Always",
+    "Never",
+)
+NUM_PAIR_SAMPLES = 10_000  # number of random configurations
+# approximate maximum number of exact checks of a pair; others are extrapolated
+MAX_EXACT_CHECKS = 500
+# minimum fraction of colliding configurations for the reason REASON_ALWAYS
+ALWAYS_COLLIDING_SHARE = 0.95
+PAIR_SOURCES = (  # source files that determine the result; a change invalidates the disk cache
     *FIT_SOURCES,
     "core/collision.py",
     "core/scene_arrays.py",
@@ -58,13 +65,13 @@ def default_pairs(tree: Tree, links: Mapping[str, Body], exact: bool = True) -> 
         if folder is None
         else os.path.join(folder, f"pairs.{_digest(tree, links, exact)[:24]}")
     )
-    content = None if path is None else read_kept(path, SOURCES)
+    content = None if path is None else read_kept(path, PAIR_SOURCES)
     if content is not None:
         return {pair_of(a, b): reason for a, b, reason in json.loads(content)}
     found = dict(_find(tree, links, exact))
     if path is not None:
         rows = [(*pair, reason) for pair, reason in found.items()]
-        write_kept(path, SOURCES, json.dumps(rows).encode())
+        write_kept(path, PAIR_SOURCES, json.dumps(rows).encode())
     return found
 
 
@@ -74,7 +81,7 @@ def _find(tree: Tree, links: Mapping[str, Body], exact: bool) -> Iterator[tuple[
     The arguments are those of :func:`default_pairs`.
     """
     adjacent = set(_adjacent(tree, links))
-    yield from ((pair, ADJACENT) for pair in sorted(adjacent))
+    yield from ((pair, REASON_ADJACENT) for pair in sorted(adjacent))
     masters = {mimic.master for mimic in tree.mimic_of.values()}
     joint_names = tuple(joint.name for joint in tree.joints if joint.name in masters)
     q = _samples(tree, joint_names)
@@ -82,11 +89,11 @@ def _find(tree: Tree, links: Mapping[str, Body], exact: bool) -> Iterator[tuple[
     shares = _shares(SceneSnapshot(tree, joint_names, links, allowed, exact=exact), q)
     for pair, (at_start, share) in shares.items():
         if at_start:
-            yield pair, DEFAULT
+            yield pair, REASON_DEFAULT
         elif share == 0.0:
-            yield pair, NEVER
-        elif share >= OFTEN:
-            yield pair, ALWAYS
+            yield pair, REASON_NEVER
+        elif share >= ALWAYS_COLLIDING_SHARE:
+            yield pair, REASON_ALWAYS
 
 
 def _adjacent(tree: Tree, links: Mapping[str, Body]) -> Iterator[Pair]:
@@ -124,7 +131,9 @@ def _samples(tree: Tree, joint_names: Sequence[str]) -> Array:
     joints = [tree.joint[name] for name in joint_names]
     lower = np.array([each.lower if each.lower > -WIDEST else -np.pi for each in joints])
     upper = np.array([each.upper if each.upper < WIDEST else np.pi for each in joints])
-    q = np.random.default_rng(0).uniform(lower, np.maximum(lower, upper), (SAMPLES, len(joints)))
+    q = np.random.default_rng(0).uniform(
+        lower, np.maximum(lower, upper), (NUM_PAIR_SAMPLES, len(joints))
+    )
     q[0] = [tree.values()[name] for name in joint_names]
     return q
 
@@ -151,11 +160,13 @@ def _shares(snapshot: SceneSnapshot, q: Array) -> dict[Pair, tuple[bool, float]]
     for pair, (certain, unsure) in zip(pairs, counts.tolist(), strict=True):
         if not snapshot.exact:
             certain = max(certain, min(unsure, 1))
-        elif unsure and (not certain or certain < OFTEN * len(q) <= certain + unsure):
+        elif unsure and (
+            not certain or certain < ALWAYS_COLLIDING_SHARE * len(q) <= certain + unsure
+        ):
             only = {each: each != pair for each in pairs}
             alone = replace(snapshot, allowed={**snapshot.allowed, **only})
-            rows = np.flatnonzero(alone.states(q)[:, 0] == OPEN)
-            some = rows[:: 1 + len(rows) // EXACT]
+            rows = np.flatnonzero(alone.states(q)[:, 0] == CHECK_OPEN)
+            some = rows[:: 1 + len(rows) // MAX_EXACT_CHECKS]
             certain += alone.in_collision(q[some]).sum() * len(rows) / len(some)
         shares[pair] = pair in at_start, certain / len(q)
     return shares
@@ -165,7 +176,7 @@ def _certain_pairs(snapshot: SceneSnapshot, q: Array) -> set[Pair]:
     """Return the pairs for which bounding spheres prove a collision at configuration q (n,)."""
     states = np.empty(len(snapshot.names), np.int64)
     check_pairs(*snapshot.packed, q, states)
-    return {snapshot.names[k] for k in np.flatnonzero(states == COLLIDING)}
+    return {snapshot.names[k] for k in np.flatnonzero(states == CHECK_COLLIDING)}
 
 
 def _digest(tree: Tree, links: Mapping[str, Body], exact: bool) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from dls_ik.core.types import Array
 from dls_ik.model.rotations import quaternion_from_rotation
 from dls_ik.scene.formats import without_capsules
-from dls_ik.scene.message_fields import BOX, CYLINDER, SPHERE
+from dls_ik.scene.message_fields import PRIMITIVE_BOX, PRIMITIVE_CYLINDER, PRIMITIVE_SPHERE
 from dls_ik.scene.shapes import Body, Box, Cylinder, Mesh, Plane, Shape, Sphere
 from dls_ik.scene.snapshot import SceneSnapshot
 from dls_ik.scene.srdf import pair_of
@@ -129,11 +129,11 @@ def _shape(shape: Shape) -> tuple[str, Fields]:
         TypeError: If the shape is a capsule.
     """
     if isinstance(shape, Box):
-        return "primitive", {"type": BOX, "dimensions": shape.size.tolist()}
+        return "primitive", {"type": PRIMITIVE_BOX, "dimensions": shape.size.tolist()}
     if isinstance(shape, Sphere):
-        return "primitive", {"type": SPHERE, "dimensions": [shape.radius]}
+        return "primitive", {"type": PRIMITIVE_SPHERE, "dimensions": [shape.radius]}
     if isinstance(shape, Cylinder):
-        return "primitive", {"type": CYLINDER, "dimensions": [shape.length, shape.radius]}
+        return "primitive", {"type": PRIMITIVE_CYLINDER, "dimensions": [shape.length, shape.radius]}
     if isinstance(shape, Plane):
         return "plane", {"coef": [*shape.normal.tolist(), -shape.offset]}
     if isinstance(shape, Mesh):

@@ -22,8 +22,8 @@ from dls_ik.scene.collada import MAX_TRIANGLES
 from dls_ik.scene.meshes import Triangles, find_mesh, read_mesh_file
 from dls_ik.text import quoted
 
-SMALLEST, LARGEST = 1e-6, 1e6  # [m] minimum and maximum size of shapes
-MAX_PARTS = 10_000  # maximum number of shapes of a body
+MIN_SHAPE_SIZE, MAX_SHAPE_SIZE = 1e-6, 1e6  # [m] minimum and maximum size of shapes
+MAX_BODY_SHAPES = 10_000  # maximum number of shapes of a body
 MIN_FLATNESS = 1e-12  # a triangle has no area if height / longest side is at most this
 
 
@@ -109,7 +109,7 @@ class Plane:
         """Validate the fields, and normalise the normal."""
         normal = _numbers(self.normal, (3,), "the normal of a plane must be x, y, z")
         length = float(np.linalg.norm(normal))
-        if length < SMALLEST:
+        if length < MIN_SHAPE_SIZE:
             raise SceneError(f"the normal of a plane is too short: {quoted(normal.tolist())}")
         offset = _numbers(self.offset, (), "the offset of a plane must be a number")
         _set(self, normal=normal / length, offset=float(offset))
@@ -174,9 +174,10 @@ class Body:
 
     def __post_init__(self) -> None:
         """Validate the number and the poses of the shapes."""
-        if len(self.parts) > MAX_PARTS:
+        if len(self.parts) > MAX_BODY_SHAPES:
             raise SceneError(
-                f"{quoted(self.name)} may have at most {MAX_PARTS} shapes; got {len(self.parts)}"
+                f"{quoted(self.name)} may have at most {MAX_BODY_SHAPES} shapes; got "
+                f"{len(self.parts)}"
             )
         name = f"the pose of a shape of {quoted(self.name)}"
         _set(self, parts=tuple((shape, checked_pose(T, name)) for shape, T in self.parts))
@@ -191,15 +192,17 @@ def checked_pose(given: Any, name: str) -> Array:
 
     Raises:
         SceneError: If the matrix is not a rigid transform, or a coordinate of its position is
-            larger than `LARGEST`.
+            larger than `MAX_SHAPE_SIZE`.
     """
     try:
         T = rigid_transform(given, name)
     except ValueError as error:
         raise SceneError(str(error)) from None
-    if not (np.abs(T[:3, 3]) <= LARGEST).all():
+    if not (np.abs(T[:3, 3]) <= MAX_SHAPE_SIZE).all():
         given_position = quoted(T[:3, 3].tolist())
-        raise SceneError(f"{name} must be within {LARGEST:g} m; got position {given_position}")
+        raise SceneError(
+            f"{name} must be within {MAX_SHAPE_SIZE:g} m; got position {given_position}"
+        )
     T.flags.writeable = False
     return T
 
@@ -354,7 +357,7 @@ def _numbers(given: ArrayLike, shape: tuple[int, ...], what: str) -> Array:
 
     Raises:
         SceneError: If the array has another shape, or the magnitude of a number is larger than
-            `LARGEST`.
+            `MAX_SHAPE_SIZE`.
     """
     try:
         values = np.array(given, np.float64) + 0.0  # -0.0 becomes 0.0
@@ -365,9 +368,9 @@ def _numbers(given: ArrayLike, shape: tuple[int, ...], what: str) -> Array:
         is_flat = values.ndim == 1
         shown = f"{values.size} numbers" if is_flat else f"an array of shape {values.shape}"
         raise SceneError(f"{what}; got {shown}")
-    outside = ~(np.abs(values) <= LARGEST)
+    outside = ~(np.abs(values) <= MAX_SHAPE_SIZE)
     if outside.any():
-        raise SceneError(f"{what} within {LARGEST:g} m; got {values[outside][0]:g}")
+        raise SceneError(f"{what} within {MAX_SHAPE_SIZE:g} m; got {values[outside][0]:g}")
     return values
 
 
@@ -380,12 +383,15 @@ def _sizes(given: ArrayLike, what: str) -> Array:
             in this text are separated by commas, and define the required number of sizes.
 
     Raises:
-        SceneError: If the number of sizes is wrong, or a size is not from `SMALLEST` to `LARGEST`.
+        SceneError: If the number of sizes is wrong, or a size is not from `MIN_SHAPE_SIZE` to
+            `MAX_SHAPE_SIZE`.
     """
     values = _numbers(given, (what.count(",") + 1,), what)
-    if not (values >= SMALLEST).all():
+    if not (values >= MIN_SHAPE_SIZE).all():
         shown = " ".join(f"{value:g}" for value in values)
-        raise SceneError(f"{what}, each from {SMALLEST:g} to {LARGEST:g} m; got {shown}")
+        raise SceneError(
+            f"{what}, each from {MIN_SHAPE_SIZE:g} to {MAX_SHAPE_SIZE:g} m; got {shown}"
+        )
     return values
 
 

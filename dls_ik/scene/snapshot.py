@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dls_ik.core.collision import (
-    COLLIDING,
-    FREE,
-    OPEN,
+    CHECK_COLLIDING,
+    CHECK_FREE,
+    CHECK_OPEN,
     check_pairs,
     check_rows,
     count_pairs,
@@ -52,9 +52,9 @@ from dls_ik.scene.sphere_fit import MAX_LEAVES, leaves_each
 from dls_ik.scene.spheres import sphere_tree
 from dls_ik.scene.srdf import Pair, pair_of
 
-T = TypeVar("T")
+Computed = TypeVar("Computed")
 
-TOUCHING = 1e-5  # [m] distance up to which shapes on a path count as touching
+MAX_TOUCHING_DISTANCE = 1e-5  # [m] distance up to which shapes on a path count as touching
 MAX_SLIDE = 100.0  # [m] maximum absolute position assumed for a prismatic joint without limits
 BATCH = 256  # minimum number of configurations for each thread
 
@@ -150,8 +150,8 @@ class SceneSnapshot:
         name: str,
         values: tuple[object, ...],
         parts: tuple[object, ...],
-        make: Callable[[], T],
-    ) -> T:
+        make: Callable[[], Computed],
+    ) -> Computed:
         """Return a result from the cache that snapshots share; compute it if it is not there.
 
         The cache has one result of each name. It is used if it was computed from equal data;
@@ -173,7 +173,7 @@ class SceneSnapshot:
             known = self.kept[name] = _CachedResult(
                 values, parts, make()
             )  # a single assignment, which is atomic, because threads share the cache
-        result: T = known.result
+        result: Computed = known.result
         return result
 
     @cached_property
@@ -404,8 +404,8 @@ class SceneSnapshot:
             q: (b, n) configurations.
 
         Returns:
-            (b, 2): For each configuration its state, `FREE`, `COLLIDING` or `OPEN` (undecided), and
-            the index of a pair with this state.
+            (b, 2): For each configuration its state, `CHECK_FREE`, `CHECK_COLLIDING` or
+            `CHECK_OPEN` (undecided), and the index of a pair with this state.
         """
         out = np.empty((len(q), 2), np.int64)
         threads = 1 if len(q) < 2 * BATCH else min(os.cpu_count() or 1, len(q) // BATCH)
@@ -423,8 +423,8 @@ class SceneSnapshot:
     def in_collision(self, q: Array) -> NDArray[np.bool_]:
         """Return (b,) whether each of the configurations q (b, n) is in collision."""
         states = self.states(q)[:, 0]
-        colliding: NDArray[np.bool_] = states == COLLIDING
-        for i in np.flatnonzero(states == OPEN):
+        colliding: NDArray[np.bool_] = states == CHECK_COLLIDING
+        for i in np.flatnonzero(states == CHECK_OPEN):
             colliding[i] = next(self._touching(q[i]), None) is not None
         return colliding
 
@@ -441,7 +441,7 @@ class SceneSnapshot:
         out = np.empty((1, 2), np.int64)
         check_rows(*self.packed, q[None], out)
         state, pair = out[0].tolist()
-        if state == OPEN:
+        if state == CHECK_OPEN:
             pair = next(self._touching(q), -1)
         return None if pair < 0 else self.names[pair]
 
@@ -461,8 +461,8 @@ class SceneSnapshot:
         states = np.empty(len(self.names), np.int64)
         check_pairs(*self.packed, q, states)
         placed = _Placement(self, q)
-        for k in np.flatnonzero(states != FREE).tolist():
-            is_certain = states[k] == COLLIDING or not self.exact
+        for k in np.flatnonzero(states != CHECK_FREE).tolist():
+            is_certain = states[k] == CHECK_COLLIDING or not self.exact
             if is_certain or collide(*placed.pair(k), self._margins[k]):
                 yield k
 
@@ -553,18 +553,23 @@ class SceneSnapshot:
         as the lower bound on its distance does not exclude a contact.
         """
         speed, count, ends = self._pair_speeds(q0, q1), len(self.names), (q0, q1)
-        if block_of_path(*self.packed, ends, speed, np.full(count, TOUCHING), np.empty(1)) < 0:
+        if (
+            block_of_path(
+                *self.packed, ends, speed, np.full(count, MAX_TOUCHING_DISTANCE), np.empty(1)
+            )
+            < 0
+        ):
             return None
         time = np.zeros(count)
         while True:
-            k = advance_pairs(*self.packed, ends, speed, TOUCHING, time)
+            k = advance_pairs(*self.packed, ends, speed, MAX_TOUCHING_DISTANCE, time)
             if k < 0:
                 return None
             now = float(time[k])
             if not self.exact:
                 return PathContact(now, self.names[k])
             d = _Placement(self, q0 + now * (q1 - q0)).separation(k).distance
-            if d <= TOUCHING:
+            if d <= MAX_TOUCHING_DISTANCE:
                 return PathContact(now, self.names[k])
             time[k] = now + d / speed[k] if speed[k] > 0.0 else 1.0
 

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dls_ik.core.hulls import choose_corners
-from dls_ik.core.scene_arrays import BOX, CYLINDER
+from dls_ik.core.scene_arrays import KIND_BOX, KIND_CYLINDER
 from dls_ik.core.shape_distance import (
     MAX_CLIPPED,
     clip_to_box,
@@ -43,10 +43,10 @@ MAX_LEAVES = 1024  # default maximum number of leaves of a tree
 SURFACE_LEAVES = 4  # factor of the maximum number of leaves for surfaces, which have no inside
 MANY_MESHES = 16  # number of shapes in a scene above which each shape gets fewer leaves
 NO_PROOF = -np.inf  # inner radius of a sphere whose centre is outside the solid
-MAX_DEPTH = 60  # maximum depth of a tree
+MAX_TREE_DEPTH = 60  # maximum depth of a tree
 MAX_CANDIDATES = 3000  # maximum number of candidate centres inside a shape
 # Work is counted in units of the distance between a point and a triangle, approximately 10 ns.
-MAX_WORK = 300_000_000  # approximate maximum work for a tree
+MAX_FIT_WORK = 300_000_000  # approximate maximum work for a tree
 ANGLE_WORK, CLIP_WORK = 3, 30  # work of a signed distance to a triangle, and of clipping a triangle
 HULL_WORK = 40  # work for each combination of a point and a corner of a hull
 MAX_CLIPPED_TRIANGLES = 1_000_000  # maximum number of clipped triangles of all pieces together
@@ -56,7 +56,7 @@ HULL_TOLERANCE = 0.02  # error of a hull, relative to the gap (leaf) or outer ra
 # Number of rounds of the search for a better centre of a leaf, and number of centres in a round
 REFINE_ROUNDS, REFINE_CENTRES = 4, 16
 PRISM_SIDES = 64  # number of sides of the prism that encloses a cylinder
-ROUNDING = 1e-9  # [m] allowance for rounding errors of radii, for a shape with a size of 1 m
+RADIUS_ROUNDING = 1e-9  # [m] allowance for rounding errors of radii, for a shape with a size of 1 m
 
 
 class SphereTree(NamedTuple):
@@ -166,11 +166,11 @@ def _solid(shape: Shape) -> _Solid:
         half = 0.5 * shape.size
         points = half * np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
         faces = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
-        return _Solid(points[_fans(faces)], points, _primitive(BOX, half), True)
+        return _Solid(points[_fans(faces)], points, _primitive(KIND_BOX, half), True)
     if isinstance(shape, Cylinder):
         size = np.array([shape.radius, 0.5 * shape.length, 0.0])
         prism = _prism(shape)
-        return _Solid(prism, prism.reshape(-1, 3), _primitive(CYLINDER, size), True)
+        return _Solid(prism, prism.reshape(-1, 3), _primitive(KIND_CYLINDER, size), True)
     if isinstance(shape, Mesh):
         corners = shape.vertices[shape.triangles]
         is_closed = shape.is_watertight
@@ -208,7 +208,7 @@ def _primitive(kind: int, size: Array) -> Callable[[Array, bool], Array]:
     """Return the function `distances` of :class:`_Solid` for a box or cylinder.
 
     Args:
-        kind: `BOX` or `CYLINDER`.
+        kind: `BOX` or `KIND_CYLINDER`.
         size: (3,) half edge lengths of a box, or radius, half length and 0 of a cylinder [m].
     """
 
@@ -261,8 +261,8 @@ def _capsule_tree(shape: Capsule, gap: float, max_leaves: int) -> SphereTree:
             child[at] = filled
             parts += [(filled, first, middle), (filled + 1, middle, last)]
             filled += 2
-    node[:, 3] += ROUNDING * (1.0 + half)
-    node[:, 4] -= ROUNDING * (1.0 + half)
+    node[:, 3] += RADIUS_ROUNDING * (1.0 + half)
+    node[:, 4] -= RADIUS_ROUNDING * (1.0 + half)
     return without_hulls(node, child)
 
 
@@ -299,12 +299,12 @@ class _Fit:
     def __init__(self, solid: _Solid, gap: float, max_leaves: int) -> None:
         self.solid, self.gap = solid, gap
         self.rng = np.random.default_rng(0)
-        self.rounding = ROUNDING * (1.0 + solid.extent)
+        self.rounding = RADIUS_ROUNDING * (1.0 + solid.extent)
         self.low, self.high = solid.points.min(0), solid.points.max(0)
         self.max_leaves = max_leaves * (1 if solid.is_closed else SURFACE_LEAVES)
         self.around_steps = 200 if max_leaves >= 64 else 20
         self.work, self.clipped = 0, len(solid.corners)
-        count = MAX_WORK // (4 * ANGLE_WORK * len(solid.corners))
+        count = MAX_FIT_WORK // (4 * ANGLE_WORK * len(solid.corners))
         self.centres, self.depths = self._candidates(min(MAX_CANDIDATES, max(count, 8)))
 
     def tree(self) -> SphereTree:
@@ -315,7 +315,7 @@ class _Fit:
         """
         pieces, child = [self._root()], [-1]
         waiting, leaves = [(-np.inf, 0)], 1
-        while waiting and leaves < self.max_leaves and self.work < MAX_WORK // 2:
+        while waiting and leaves < self.max_leaves and self.work < MAX_FIT_WORK // 2:
             _, at = heapq.heappop(waiting)
             if self.clipped + len(pieces[at].rows) > MAX_CLIPPED_TRIANGLES:
                 continue  # splitting the piece would exceed the limit
@@ -329,7 +329,7 @@ class _Fit:
             child[at] = len(pieces)
             for part in parts:
                 gap = _gap(part.sphere)
-                if gap > self.gap and part.depth < MAX_DEPTH:
+                if gap > self.gap and part.depth < MAX_TREE_DEPTH:
                     heapq.heappush(waiting, (-gap, len(pieces)))
                 pieces.append(part)
                 child.append(-1)
@@ -350,7 +350,7 @@ class _Fit:
         widest = sorted(np.flatnonzero(child < 0).tolist(), key=lambda at: -_gap(node[at]))
         balls = [np.empty((0, 4))] * len(node)
         for at in widest:
-            if self.work > MAX_WORK:
+            if self.work > MAX_FIT_WORK:
                 break
             points = self._points(pieces[at])
             node[at] = self._refined(pieces[at].sphere, points)

@@ -9,19 +9,18 @@ import secrets
 from contextlib import suppress
 from dataclasses import fields
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 
 from dls_ik.core.collision import check_rows
 from dls_ik.core.jit import cache_folder
+from dls_ik.model.files import PACKAGE_FOLDER
 from dls_ik.scene.shapes import Capsule, Shape, Sphere
 from dls_ik.scene.sphere_fit import MAX_LEAVES, SphereTree, fit_spheres
 from dls_ik.scene.weak_memo import kept_with_owner
 
-PACKAGE = Path(__file__).parents[1]
 # Source files that determine a sphere tree; a change of a file invalidates the disk cache.
-SOURCES = (
+FIT_SOURCES = (
     "core/hulls.py",
     "core/shape_distance.py",
     "scene/shapes.py",
@@ -50,11 +49,11 @@ def sphere_tree(shape: Shape, /, keep: bool = True, max_leaves: int = MAX_LEAVES
         return fit_spheres(shape, max_leaves=max_leaves)
     suffix = "" if max_leaves == MAX_LEAVES else f".{max_leaves}"
     path = os.path.join(folder, f"spheres.{shape_digest(shape)[:24]}{suffix}")
-    content = read_kept(path, SOURCES)
+    content = read_kept(path, FIT_SOURCES)
     if content is not None:
         return _tree_of(content)
     tree = fit_spheres(shape, max_leaves=max_leaves)
-    write_kept(path, SOURCES, _content_of(tree))
+    write_kept(path, FIT_SOURCES, _content_of(tree))
     return tree
 
 
@@ -126,7 +125,7 @@ def _digest(sources: tuple[str, ...]) -> bytes:
     """Return the digest (32 bytes) of the text of source files of this package."""
     digest = hashlib.sha256()
     for name in sources:
-        digest.update((PACKAGE / name).read_bytes())
+        digest.update((PACKAGE_FOLDER / name).read_bytes())
     return digest.digest()
 
 

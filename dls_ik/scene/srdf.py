@@ -16,7 +16,7 @@ from dls_ik.model.xml import Schema, XmlElement, read_document, read_elements
 from dls_ik.text import did_you_mean, listing, quoted
 
 LOG = logging.getLogger("dls_ik")
-SCHEMA: Schema = {
+SRDF_SCHEMA: Schema = {
     "group": {"chain": {}, "joint": {}, "link": {}, "group": {}},
     "group_state": {"joint": {}},
     "link_sphere_approximation": {"sphere": {}},
@@ -275,7 +275,7 @@ def load_srdf(source: str | os.PathLike[str], tree: Tree) -> Srdf:
     text, folder = read_document(source, "SRDF", SceneError)
     file = "" if folder is None else f"{quoted(os.fspath(source))}: "
     try:
-        srdf = _Reader(read_elements(text, SCHEMA, "SRDF", "robot", SceneError), tree).read()
+        srdf = _Reader(read_elements(text, SRDF_SCHEMA, "SRDF", "robot", SceneError), tree).read()
     except SceneError as error:
         raise SceneError(f"{file}{error}") from error
     if srdf.unknown:

@@ -75,7 +75,7 @@ STATES_LIMITED_BY_PAIR = frozenset(
 NO_MEASUREMENT = (
     "waiting for joint states, because the motion starts at the measured joint positions"
 )
-AFTER_STALL = "the loop stalled; waiting for joint states"
+STALL_HOLD_REASON = "the loop stalled; waiting for joint states"
 
 
 class Controller:
@@ -537,7 +537,7 @@ class Controller:
             tracker.brake(dt)
             state, message = self._stream.state, self._stream.message
             if waits and target is not None:
-                state, message = ServoState.STALE, ServoState.STALE.message(AFTER_STALL)
+                state, message = ServoState.STALE, ServoState.STALE.message(STALL_HOLD_REASON)
             output = self._held_output(state, message)
         else:
             condition = self._condition.update(now, tracked.step, self._sigma0)

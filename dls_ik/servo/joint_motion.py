@@ -40,7 +40,7 @@ NUM_SEGMENTS = 12
 MAX_RETIMINGS, RETIMING_FACTOR = 200, 1.001
 # Share of the acceleration and jerk limits that a trajectory uses, so that a lagging command can
 # catch up.
-LIMIT_SHARE = 0.95
+USED_LIMIT_SHARE = 0.95
 
 
 class MotionPlan(NamedTuple):
@@ -291,7 +291,7 @@ class TimedPath:
             v = np.vstack([rest, steps / times[:, None], rest])
             dv = np.diff(v, axis=0)
             b, w = _pulse_durations(
-                dv, LIMIT_SHARE * limits.acceleration, LIMIT_SHARE * limits.jerk
+                dv, USED_LIMIT_SHARE * limits.acceleration, USED_LIMIT_SHARE * limits.jerk
             )
             need = 0.5 * (b[:-1] + b[1:])
             if (need <= times * (1.0 + 1e-9)).all():

@@ -20,7 +20,7 @@ from dls_ik.servo.pursuit import Pursuit
 
 LONGEST_STOP = 600.0  # [s] longest duration of a stop
 FAST = 1e6  # [rad/s, rad/s^2, ...] replaces infinite limits, which Ruckig rejects
-ROUNDING = 1e-11  # [rad or m] tolerance for rounding errors
+POSITION_ROUNDING = 1e-11  # [rad or m] tolerance for rounding errors
 HARDEST = 1e4  # largest acceleration of a stop before a close position limit, in units of the limit
 BISECTIONS = 40  # bisections to find the softest stop that keeps the position limits
 UNKNOWN_PERIOD = 0.01  # [s] period assumed for a stop that is planned outside a cycle
@@ -187,7 +187,7 @@ class AccelerationLimiter:
         """
         left = np.where(v > 0.0, self._chain.upper - self.q, self.q - self._chain.lower)
         with np.errstate(invalid="ignore"):
-            too_late = v * v > 2.0 * self._used * np.maximum(left, 0.0) + ROUNDING
+            too_late = v * v > 2.0 * self._used * np.maximum(left, 0.0) + POSITION_ROUNDING
         too_fast = np.abs(v) > self._slow.velocity * (1.0 + 1e-9)
         return bool((too_fast | too_late).any())
 
@@ -326,7 +326,7 @@ class JerkLimiter:
         self.restore(last)
         q, v, accel = (x + share * (y - x) for x, y in ((a.q, b.q), (a.rate, b.rate), (a.a, b.a)))
         stop, overshoot = stop_within(q, v, accel, self._limits(1.0))
-        if (overshoot > ROUNDING).any():
+        if (overshoot > POSITION_ROUNDING).any():
             return False
         self._stop = stop
         self._set(q, v, accel, dt)
@@ -371,7 +371,7 @@ class JerkLimiter:
             q, v, a = (np.array(x) for x in trajectory.at_time(dt))
             q = self._clipped(q)
             stop, overshoot = stop_within(q, v, a, self._limits(1.0))
-            if (overshoot <= ROUNDING).all():
+            if (overshoot <= POSITION_ROUNDING).all():
                 path = CyclePath(self.q, self.rate, dt, RuckigPath(trajectory))
                 self._stop = stop
                 self._set(q, v, a, dt)
@@ -428,13 +428,13 @@ class JerkLimiter:
         smallest sufficient factor s >= 1, and its jerk limit by s^2.
         """
         stop, overshoot = stop_within(q, v, a, self._limits(1.0))
-        if (overshoot <= ROUNDING).all():
+        if (overshoot <= POSITION_ROUNDING).all():
             return stop
-        low, high = np.ones_like(q), np.where(overshoot > ROUNDING, HARDEST, 1.0)
+        low, high = np.ones_like(q), np.where(overshoot > POSITION_ROUNDING, HARDEST, 1.0)
         for _ in range(BISECTIONS):
             s = np.sqrt(low * high)
             _, overshoot = stop_within(q, v, a, self._limits(s))
-            over = overshoot > ROUNDING
+            over = overshoot > POSITION_ROUNDING
             low, high = np.where(over, s, low), np.where(over, high, s)
         return stop_within(q, v, a, self._limits(high))[0]
 
@@ -500,7 +500,10 @@ def _ends_inside(stop: StopPath, lower: Array, upper: Array) -> bool:
     If the stop starts beyond a limit, its start replaces this limit.
     """
     end = stop.end
-    low, high = np.minimum(lower, stop.q) - ROUNDING, np.maximum(upper, stop.q) + ROUNDING
+    low, high = (
+        np.minimum(lower, stop.q) - POSITION_ROUNDING,
+        np.maximum(upper, stop.q) + POSITION_ROUNDING,
+    )
     return bool(((end >= low) & (end <= high)).all())
 
 

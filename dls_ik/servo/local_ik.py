@@ -22,7 +22,7 @@ from dls_ik.model.pose import PoseLike
 from dls_ik.model.robot import RobotModel
 from dls_ik.servo.plugin_step import NearRows, PluginStep
 from dls_ik.servo.targets import checked_duration
-from dls_ik.solver.method import AUTO, parse_method
+from dls_ik.solver.method import AUTO_METHOD, parse_method
 from dls_ik.solver.options import SolverOptions, solver_options
 from dls_ik.solver.poses import checked_poses
 from dls_ik.solver.problem import build_details
@@ -246,7 +246,7 @@ def _fallback_method(
         given: Options of the replaced method; its `rotation_weight` and `length_unit` are used.
         task: Part of the pose that must be reached; None: the full pose.
     """
-    auto = parse_method(AUTO)
+    auto = parse_method(AUTO_METHOD)
     metric = ("rotation_weight", "length_unit")
     options = solver_options(auto, {name: getattr(given, name) for name in metric})
     return options.method(auto), build_details(robot, auto, options, task)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dls_ik.core.avoidance import approach_bounds, stopping_time
-from dls_ik.core.near_pairs import ROWS, near_rows
+from dls_ik.core.near_pairs import MAX_CONTROLLED_PAIRS, near_rows
 from dls_ik.core.scene_arrays import unpack_scene
 from dls_ik.core.step import error_and_jacobian
 from dls_ik.core.types import Array, GeneralProblem, Indices, Method
@@ -21,7 +21,7 @@ from dls_ik.solver.problem import largest_errors
 MAX_STEP_HALVINGS = 8  # maximum number of halvings of a step that does not reduce the error
 PLUGIN_TIMEOUT = 0.5  # [s] longest time of one step; the control cycle waits for the step
 MAX_SWEEPS = 40  # maximum number of iterations over all constraints
-PROJECTION_TOLERANCE = 1e-9  # [rad or m] change of the step in an iteration that ends the search
+PLUGIN_STEP_TOLERANCE = 1e-9  # [rad or m] change of the step in an iteration that ends the search
 
 
 class NearRows(NamedTuple):
@@ -39,7 +39,9 @@ class NearRows(NamedTuple):
     # (n,) accelerations of a stop [rad/s^2 or m/s^2]; delay until they are reached [s]
     stop: tuple[Array, float]
     influence: float  # [m] distance below which a pair is a constraint
-    leaves: Indices  # (ROWS, 4) for each constraint: pair, two leaves, flag; -1: none
+    leaves: (
+        Indices  # (MAX_CONTROLLED_PAIRS, 4) for each constraint: pair, two leaves, flag; -1: none
+    )
     pace: Array  # (1,) duration of the stop in the last cycle [s]; -1: not known
 
     @classmethod
@@ -57,7 +59,7 @@ class NearRows(NamedTuple):
         The other fields are initialised: no distance is known, and no constraint is active.
         """
         known = np.full(len(reach), -np.inf), np.zeros(len(stop[0]))
-        leaves = np.full((ROWS, 4), -1)
+        leaves = np.full((MAX_CONTROLLED_PAIRS, 4), -1)
         pace = np.full(1, -1.0)
         return cls(scene, reach, least, known, watched, stop, influence, leaves, pace)
 
@@ -139,7 +141,11 @@ class PluginStep:
             near: Distance constraints.
         """
         robot, n = self._robot, self._robot.n
-        N, clearance, pair = np.empty((ROWS, n)), np.empty(ROWS), np.empty(ROWS, np.int64)
+        N, clearance, pair = (
+            np.empty((MAX_CONTROLLED_PAIRS, n)),
+            np.empty(MAX_CONTROLLED_PAIRS),
+            np.empty(MAX_CONTROLLED_PAIRS, np.int64),
+        )
         found = (N, clearance, pair)
         place = (near.known, near.watched, q, near.influence, near.leaves)
         count = near_rows(unpack_scene(*near.scene), near.reach, near.least, *place, *found)
@@ -151,7 +157,7 @@ class PluginStep:
         low = np.maximum(-robot.velocity * dt, np.minimum(robot.lower - q, 0.0))
         high = np.minimum(robot.velocity * dt, np.maximum(robot.upper - q, 0.0))
         missing = b - N[:count] @ dq
-        if missing.max() <= PROJECTION_TOLERANCE:
+        if missing.max() <= PLUGIN_STEP_TOLERANCE:
             return dq
         self.limiting_pair = int(pair[missing.argmax()])
         return _project_step(dq, N[:count], b, low, high)
@@ -188,6 +194,6 @@ def _project_step(dq: Array, N: Array, b: Array, low: Array, high: Array) -> Arr
         free = dq - box
         dq = np.clip(free, low, high)
         box = dq - free
-        if np.abs(dq - before).max() <= PROJECTION_TOLERANCE:
+        if np.abs(dq - before).max() <= PLUGIN_STEP_TOLERANCE:
             break
     return dq

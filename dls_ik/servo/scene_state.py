@@ -14,7 +14,7 @@ import numpy as np
 from dls_ik import compat
 from dls_ik.core.certificate import certify
 from dls_ik.core.near_pairs import watch
-from dls_ik.core.proximity import ROUNDING
+from dls_ik.core.proximity import DISTANCE_ROUNDING
 from dls_ik.core.types import Array, Flags, Indices
 from dls_ik.scene.srdf import Pair
 from dls_ik.servo.motion import StopPath
@@ -169,8 +169,8 @@ class SceneState:
             promised: (p + s,) required distance of each pair when the stop was certified [m].
         """
         least, known = self.least, self._known[0]
-        below = known < least - 2.0 * ROUNDING
-        least[below] = np.maximum(known[below] + 0.9 * ROUNDING, promised[below])
+        below = known < least - 2.0 * DISTANCE_ROUNDING
+        least[below] = np.maximum(known[below] + 0.9 * DISTANCE_ROUNDING, promised[below])
 
     def distances(self, q: Array, within: float) -> Array:
         """Return lower bounds (p + s,) on the distances at joint positions q (n,) [m].

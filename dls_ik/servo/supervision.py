@@ -15,16 +15,18 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.servo.options import ControllerOptions
 
 LONGEST_LAG = 1.0  # [s] largest lag that can be found
-WINDOW = 4.0  # [s] duration of the recent motion in which a lag is measured
-MOST = 4000  # maximum number of recorded commands, and of recorded measurements
-SAMPLES = 1000  # commands and measurements used to find a lag; more would delay other threads
-FEWEST = 20  # minimum number of measurements to find a lag
-MOTION = 0.02  # [rad or m] a lag is found from joints that move more than this
-UNEXPLAINED = 0.3  # root mean square residual, as a share of the motion, above which no lag fits
+LAG_WINDOW = 4.0  # [s] duration of the recent motion in which a lag is measured
+MAX_RECORDED_SAMPLES = 4000  # maximum number of recorded commands, and of recorded measurements
+# commands and measurements used to find a lag; more would delay other threads
+MAX_LAG_SAMPLES = 1000
+MIN_LAG_SAMPLES = 20  # minimum number of measurements to find a lag
+MIN_LAG_MOTION = 0.02  # [rad or m] a lag is found from joints that move more than this
+# root mean square residual, as a share of the motion, above which no lag fits
+MAX_UNEXPLAINED_SHARE = 0.3
 FACTOR, OFFSET = 1.5, 0.05  # suggested max_deviation = FACTOR * speed * lag + OFFSET [rad or m]
 NOT_YET = math.inf  # [s] placeholder for the time of the start position, until the first command
 INSTANT = 1e-6  # [s] recorded time between the start position and the first command
-SLOW = 0.01  # [rad/s or m/s] joint speed below which a lag does not explain a deviation
+MIN_LAG_SPEED = 0.01  # [rad/s or m/s] joint speed below which a lag does not explain a deviation
 AT_REST = 0.5  # [s] duration without a new target and without motion after which the arm rests
 HELD_STILL = 0.01  # [rad or m] motion during a rest up to which the arm counts as held in place
 
@@ -125,8 +127,10 @@ class Supervision:
 
     def __init__(self, robot: RobotModel, options: ControllerOptions) -> None:
         self._robot, self._options = robot, options
-        self._commands: deque[tuple[float, Array]] = deque(maxlen=MOST)  # time [s], q (n,)
-        self._measured: deque[tuple[Array, Array]] = deque(maxlen=MOST)  # times (n,) [s], q (n,)
+        # time [s], command (n,)
+        self._commands: deque[tuple[float, Array]] = deque(maxlen=MAX_RECORDED_SAMPLES)
+        # times (n,) [s], q (n,)
+        self._measured: deque[tuple[Array, Array]] = deque(maxlen=MAX_RECORDED_SAMPLES)
         self._last = LastMeasurement()
         # [s] Missing measurements are no fault until `measurement_timeout` after this time.
         self._expected_since = -math.inf
@@ -220,9 +224,9 @@ class Supervision:
         is thread-safe.
         """
         commands, measured = list(self._commands), list(self._measured)
-        is_whole = len(commands) < MOST
-        commands = commands[:: 1 + len(commands) // SAMPLES]
-        measured = measured[:: 1 + len(measured) // SAMPLES]
+        is_whole = len(commands) < MAX_RECORDED_SAMPLES
+        commands = commands[:: 1 + len(commands) // MAX_LAG_SAMPLES]
+        measured = measured[:: 1 + len(measured) // MAX_LAG_SAMPLES]
         found = _best_lag(commands, measured, self._robot.continuous, is_whole)
         if not math.isnan(found):
             self._lag = found
@@ -282,7 +286,7 @@ class Supervision:
             return ""
         (t0, c0), (t1, c1) = path[-2:]
         speed = abs(c1 - c0) / (t1 - t0) if t1 > t0 else 0.0
-        if speed < SLOW:
+        if speed < MIN_LAG_SPEED:
             return ""
         passed = [t for t, command in path if (command - q) * (c1 - q) <= 0.0]
         lag = time - (passed[-1] if passed else path[0][0])
@@ -336,14 +340,14 @@ def _best_lag(
         return math.nan
     t, c = np.array([time for time, _ in commands]), np.array([q for _, q in commands])  # (k, n)
     longest = LONGEST_LAG if is_whole else min(LONGEST_LAG, 0.5 * float(t[-1] - t[0]))
-    begin = max(t[0] if is_whole else t[0] + longest, t[-1] - WINDOW)
+    begin = max(t[0] if is_whole else t[0] + longest, t[-1] - LAG_WINDOW)
     kept = [(times, q) for times, q in measured if times.min() >= begin]
     kept = kept[:: 1 + len(kept) // 200]
-    if len(kept) < FEWEST:
+    if len(kept) < MIN_LAG_SAMPLES:
         return math.nan
     tm, m = np.array([times for times, _ in kept]), np.array([q for _, q in kept])  # (s, n)
     recent = t >= begin
-    joints = np.flatnonzero(np.ptp(c[recent], axis=0) > MOTION)
+    joints = np.flatnonzero(np.ptp(c[recent], axis=0) > MIN_LAG_MOTION)
     if len(joints) == 0:
         return math.nan
     motion = math.sqrt(float(np.var(c[recent][:, joints], axis=0).sum()))
@@ -355,7 +359,7 @@ def _best_lag(
 
     found = _minimum(error, longest)
     is_edge = found > 0.98 * longest
-    return math.nan if is_edge or error(found) > UNEXPLAINED * motion else found
+    return math.nan if is_edge or error(found) > MAX_UNEXPLAINED_SHARE * motion else found
 
 
 def _minimum(error: Callable[[float], float], longest: float) -> float:

@@ -15,8 +15,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dls_ik.core.se3 import FARTHEST, difference, moved
-from dls_ik.core.types import Array
+from dls_ik.core.se3 import difference, moved
+from dls_ik.core.types import MAX_POSE_COORDINATE, Array
 from dls_ik.errors import OptionError, PoseError
 from dls_ik.model.joint import real_array
 from dls_ik.model.pose import PoseLike
@@ -91,8 +91,8 @@ def checked_twist(V: ArrayLike, R: ArrayLike | None) -> Array:
         R: (3, 3) orientation of the axes in the base frame; None: V is not rotated.
 
     Raises:
-        PoseError: If the twist is not six finite numbers of at most `FARTHEST`, or R is not a
-            rotation.
+        PoseError: If the twist is not six finite numbers of at most `MAX_POSE_COORDINATE`, or R is
+            not a rotation.
     """
     twist = _to_array(V, "a twist must be 6 numbers, linear then angular velocity")
     if twist.shape != (6,):
@@ -100,9 +100,9 @@ def checked_twist(V: ArrayLike, R: ArrayLike | None) -> Array:
             "a twist must be 6 numbers, linear then angular velocity; got an array of shape "
             f"{twist.shape}"
         )
-    if not (np.abs(twist) <= FARTHEST).all():
+    if not (np.abs(twist) <= MAX_POSE_COORDINATE).all():
         raise PoseError(
-            f"a twist must be finite and at most {FARTHEST:g} [m/s, rad/s]; got {twist}"
+            f"a twist must be finite and at most {MAX_POSE_COORDINATE:g} [m/s, rad/s]; got {twist}"
         )
     return twist.copy() if R is None else rotated(_checked_rotation(R), twist)
 

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dls_ik.core.scene_arrays import (
-    CAVITY,
-    PLANE,
+    KIND_CAVITY,
+    KIND_PLANE,
     SceneArrays,
     pack_scene,
 )
@@ -32,7 +32,7 @@ from dls_ik.text import quoted, suggest_names
 class _Walls(NamedTuple):
     """Obstacles of the same shape that together fill the space outside a bound."""
 
-    kind: int  # PLANE or CAVITY
+    kind: int  # KIND_PLANE or KIND_CAVITY
     size: Array  # (3,) size of each obstacle, in the format of the kernels
     places: list[Array]  # (4, 4) T_root_object of each obstacle
 
@@ -61,7 +61,7 @@ class BoxBound:
             for side in (-1.0, 1.0):
                 inward = side * T[:3, axis]
                 places.append(transform(rotation_from_z(inward), T[:3, 3] - 0.5 * length * inward))
-        return _Walls(PLANE, np.zeros(3), places)
+        return _Walls(KIND_PLANE, np.zeros(3), places)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +83,7 @@ class SphereBound:
 
     def walls(self) -> _Walls:
         """Return the space outside the ball, as an obstacle."""
-        return _Walls(CAVITY, np.array([self.radius, 0.0, 0.0]), [np.asarray(self.T)])
+        return _Walls(KIND_CAVITY, np.array([self.radius, 0.0, 0.0]), [np.asarray(self.T)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +110,7 @@ class HalfSpace:
         """Return the opposite half-space, as an obstacle."""
         normal = np.asarray(self.normal)
         return _Walls(
-            PLANE, np.zeros(3), [transform(rotation_from_z(normal), self.offset * normal)]
+            KIND_PLANE, np.zeros(3), [transform(rotation_from_z(normal), self.offset * normal)]
         )
 
 

@@ -16,18 +16,18 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dls_ik.core.fast.table import LEAF
+from dls_ik.core.fast.table import LEAF_ROWS
 from dls_ik.core.search import unwind
 from dls_ik.core.selection import (
-    ALL,
-    ATTEMPTS,
-    BLOCKED,
-    FIRST,
-    FOUND,
-    NEAREST,
-    NOTHING,
-    STATE,
-    STEPS,
+    ATTEMPTS_COLUMN,
+    FOUND_ALL,
+    FOUND_BLOCKED,
+    FOUND_COLUMN,
+    FOUND_NOTHING,
+    RANDOM_STATE_COLUMN,
+    SELECT_FIRST,
+    SELECT_NEAREST,
+    STEPS_COLUMN,
 )
 from dls_ik.core.types import WIDEST, Array, Rows
 from dls_ik.errors import BatchInterrupted, JointValueError, PoseError
@@ -47,10 +47,10 @@ SLICE_DURATION = 0.01  # [s] approximate duration of the attempts between two cl
 
 # All solutions of a pose:
 # Two solutions are distinct if sqrt(joint weight) * difference is larger for some joint [rad or m].
-MIN_DIFFERENCE = 0.1
+MIN_SOLUTION_DIFFERENCE = 0.1
 STARTS_PER_ROUND = 64
 MAX_FRUITLESS_ROUNDS = 16  # maximum number of rounds in a row without a new solution
-MAX_ROUNDS = 200
+MAX_SEARCH_ROUNDS = 200
 
 # Batches:
 BATCH_RESTARTS = 1000  # maximum number of restarts per pose if max_restarts is None
@@ -80,7 +80,7 @@ def solve_pose(
     if given is not None:
         row = _new_row(search)
         search.attempt(*given, search.first_attempts, row, seed is not None)
-        solved = row.counts.tolist()[0][FOUND] == ALL
+        solved = row.counts.tolist()[0][FOUND_COLUMN] == FOUND_ALL
         if solved and (search.keeps_limits or search.keeps(row.best, given[1])[0]):
             return _result(search, row, Status.SUCCESS, True, begin)
     poses, seeds = given or search.checked(T, seed)
@@ -118,7 +118,7 @@ def pose_slices(
     if row is None:
         row, before = _new_row(search), time.perf_counter()
         search.attempt(poses, seeds, search.first_attempts, row, seeded)
-    if not row.counts[0, ATTEMPTS]:  # the kernel skipped an inexact or invalid pose or seed
+    if not row.counts[0, ATTEMPTS_COLUMN]:  # the kernel skipped an inexact or invalid pose or seed
         poses, seeds = search.checked(poses[0], seeds[0])
         search.attempt(poses, seeds, search.first_attempts, row, seeded)
     deadline = math.inf if no_answer[0] else begin + timeout
@@ -166,13 +166,13 @@ def _attempts(
     attempts = search.first_attempts
     while True:
         made, _, solutions, *_ = row.counts.tolist()[0]
-        if solutions == ALL:
+        if solutions == FOUND_ALL:
             return Status.SUCCESS
-        if solutions == BLOCKED:
+        if solutions == FOUND_BLOCKED:
             return Status.IN_COLLISION
         now = time.perf_counter()
         is_over = made >= limit or now >= deadline
-        if solutions == NOTHING and (is_over or made == prove_after):
+        if solutions == FOUND_NOTHING and (is_over or made == prove_after):
             if no_answer or (
                 not search.was_blocked(row)[0] and search.proves_unreachable(poses)[0]
             ):
@@ -217,7 +217,7 @@ def _new_row(search: Search) -> Rows:
     The counts are 0; the configuration and the figures are not initialized, which saves time.
     """
     counts = np.zeros((1, search.columns), np.int64)
-    counts[0, STATE] = search.options.random_seed
+    counts[0, RANDOM_STATE_COLUMN] = search.options.random_seed
     return Rows(counts, np.empty((1, search.robot.n)), np.empty((1, 3)))
 
 
@@ -254,7 +254,7 @@ def solve_all(search: Search, T: PoseLike, count: int, seed: JointValues | None)
     rng = np.random.default_rng(search.options.random_seed)
     low, high = _bounds_of_starts(search, near)
     num_fruitless = 0
-    for _ in range(MAX_ROUNDS):
+    for _ in range(MAX_SEARCH_ROUNDS):
         if len(kept) >= count or num_fruitless >= MAX_FRUITLESS_ROUNDS:
             break
         starts = rng.uniform(low, high, (STARTS_PER_ROUND, search.robot.n))
@@ -277,7 +277,7 @@ def _nearest_solution(search: Search, poses: Array, near: Array) -> Array:
         The solution as (1, n) [rad or m]; (0, n) if none is found.
     """
     row = search.new_rows(1)
-    replace(search, kind=NEAREST).attempt(poses, near, search.options.num_candidates, row)
+    replace(search, kind=SELECT_NEAREST).attempt(poses, near, search.options.num_candidates, row)
     return _admissible(search, row.best[found(row)], near)
 
 
@@ -291,11 +291,11 @@ def _solutions(search: Search, poses: Array, starts: Array | None, near: Array) 
         near: (1, n) configuration [rad or m]. Joints that can make full turns are turned to the
             position closest to this configuration.
     """
-    b = LEAF if starts is None else len(starts)
+    b = LEAF_ROWS if starts is None else len(starts)
     rows = search.new_rows(b)
-    anywhere = replace(search, kind=FIRST, max_change=np.full(search.robot.n, np.inf))
+    anywhere = replace(search, kind=SELECT_FIRST, max_change=np.full(search.robot.n, np.inf))
     if starts is None:
-        rows.counts[:, ATTEMPTS] = np.arange(b)  # the count i selects start i of the table
+        rows.counts[:, ATTEMPTS_COLUMN] = np.arange(b)  # the count i selects start i of the table
     Ts = np.repeat(poses, b, axis=0)
     anywhere.attempt(Ts, near if starts is None else starts, 1, rows, starts is not None)
     solved, robot = rows.best[found(rows)], search.robot
@@ -329,8 +329,8 @@ def _admissible(search: Search, q: Array, near: Array) -> Array:
 def _distinct(weights: Array, kept: Array, more: Array) -> Array:
     """Append the rows of `more` to `kept` that differ from all rows kept so far; return the result.
 
-    Rows differ if some joint differs by more than `MIN_DIFFERENCE` after multiplication by the
-    square root of its weight.
+    Rows differ if some joint differs by more than `MIN_SOLUTION_DIFFERENCE` after multiplication by
+    the square root of its weight.
 
     Args:
         weights: (n,) weights of the joint metric.
@@ -338,7 +338,9 @@ def _distinct(weights: Array, kept: Array, more: Array) -> Array:
         more: (b, n) configurations [rad or m].
     """
     for q in more:
-        if ((np.sqrt(weights) * np.abs(kept - q)).max(axis=1, initial=0.0) > MIN_DIFFERENCE).all():
+        if (
+            (np.sqrt(weights) * np.abs(kept - q)).max(axis=1, initial=0.0) > MIN_SOLUTION_DIFFERENCE
+        ).all():
             kept = np.vstack([kept, q])
     return kept
 
@@ -402,11 +404,15 @@ def solve_rows(
     limit = 1 + (BATCH_RESTARTS if restarts is None else restarts)
     first = min(limit, search.prove_after)
     search.attempt(poses, seeds, first, rows, seeded)
-    if search.keeps_limits and (rows.counts[:, FOUND] == ALL).all() and not no_answer.any():
+    if (
+        search.keeps_limits
+        and (rows.counts[:, FOUND_COLUMN] == FOUND_ALL).all()
+        and not no_answer.any()
+    ):
         return np.full(len(poses), int(Status.SUCCESS))  # usual case: skip code that holds the GIL
     poses = _solve_inexact(search, poses, seeds, seeded, first, rows)
     ended = np.where(attempts_of(rows) > 0, Status.MAX_RESTARTS, Status.REFUSED)
-    is_left = (attempts_of(rows) > 0) & (rows.counts[:, FOUND] < ALL)
+    is_left = (attempts_of(rows) > 0) & (rows.counts[:, FOUND_COLUMN] < FOUND_ALL)
     left = np.flatnonzero(is_left)
     beyond = search.proves_unreachable(poses[left]) | no_answer[left]
     ended[left[beyond]] = Status.UNREACHABLE
@@ -500,7 +506,7 @@ def batch_result(
         q=rows.best,
         position_error=rows.figures[:, 0],
         rotation_error=rows.figures[:, 1],
-        iterations=rows.counts[:, STEPS],
+        iterations=rows.counts[:, STEPS_COLUMN],
         restarts=np.maximum(attempts_of(rows) - 1, 0),
         duration=time.perf_counter() - begin,
         robot=search.robot,

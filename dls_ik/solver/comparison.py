@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from dls_ik.solver.options import SolverKeywords
 
-MAX_STEPS = 250  # default maximum number of steps toward one target
+MAX_COMPARED_STEPS = 250  # default maximum number of steps toward one target
 MIN_SINGULAR_VALUE = 1e-9  # smaller singular values count as zero, such as those of a planar arm
 
 
@@ -91,7 +91,7 @@ def compare_on_path(
     methods: Sequence[str],
     path: PosePath,
     task: Task | None = None,
-    steps: int = MAX_STEPS,
+    steps: int = MAX_COMPARED_STEPS,
     **options: Unpack[SolverKeywords],
 ) -> PathComparison:
     """Run each method twice from the start of a path: to the farthest pose, and along the path.

@@ -14,20 +14,29 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dls_ik.core.collision import FREE
-from dls_ik.core.selection import ATTEMPTS, FIRST, FOUND, PAIRS, STATE, STEPS
+from dls_ik.core.collision import CHECK_FREE
+from dls_ik.core.selection import (
+    ATTEMPTS_COLUMN,
+    FOUND_COLUMN,
+    PAIRS_COLUMN,
+    RANDOM_STATE_COLUMN,
+    SELECT_FIRST,
+    STEPS_COLUMN,
+)
 from dls_ik.core.types import Array, Rows
 from dls_ik.scene.snapshot import SceneSnapshot
 from dls_ik.scene.srdf import Pair
-from dls_ik.solver.method import AUTO
-from dls_ik.solver.result import MISSED, Status
+from dls_ik.solver.method import AUTO_METHOD
+from dls_ik.solver.result import NOT_REACHED_STATUSES, Status
 from dls_ik.solver.search import Search, found, put_back, seeds_of, some_rows
 
 # Values of `Status` as plain integers, because looking up members of an enum is slow.
-SUCCESS, UNREACHABLE, REFUSED = map(int, (Status.SUCCESS, Status.UNREACHABLE, Status.REFUSED))
+SUCCESS_VALUE, UNREACHABLE_VALUE, REFUSED_VALUE = map(
+    int, (Status.SUCCESS, Status.UNREACHABLE, Status.REFUSED)
+)
 OUTSIDE_LIMITS, FAR_FROM_SEED = int(Status.OUTSIDE_LIMITS), int(Status.FAR_FROM_SEED)
 IN_COLLISION = int(Status.IN_COLLISION)
-NOT_REACHED = (*MISSED, IN_COLLISION)  # statuses without a collision-free solution
+NOT_REACHED = (*NOT_REACHED_STATUSES, IN_COLLISION)  # statuses without a collision-free solution
 
 NUM_RANDOM_SOLUTIONS = 7  # attempts from random starts whose results `nearest_free` starts from
 NUM_FINAL_ATTEMPTS = 8  # number of final attempts with `approximate`; otherwise 1
@@ -65,16 +74,16 @@ def conclude(
     Returns:
         (b,) values of `Status`.
     """
-    begun, solved = ended != REFUSED, found(rows)
+    begun, solved = ended != REFUSED_VALUE, found(rows)
     if not solved.all():
-        near = search.approximate | ((ended == UNREACHABLE) & (search.method == AUTO))
+        near = search.approximate | ((ended == UNREACHABLE_VALUE) & (search.method == AUTO_METHOD))
         which = np.flatnonzero(begun & near & ~solved)
         if len(which):
             part = some_rows(rows, which)
             _make_final_attempts(search, poses[which], seeds_of(seeds, which), part)
             put_back(rows, which, part)
             solved = found(rows)
-    ended = np.where(solved, SUCCESS, ended)
+    ended = np.where(solved, SUCCESS_VALUE, ended)
     ended[~solved & begun & search.was_blocked(rows)] = IN_COLLISION
     if not search.keeps_limits:
         ended[solved & ~search.is_near(rows.best, seeds)] = FAR_FROM_SEED
@@ -98,7 +107,7 @@ def pairs_in_the_way(
     """
     if search.snapshot is None:
         return ()
-    numbers, counts = rows.counts[:, PAIRS::2], rows.counts[:, PAIRS + 1 :: 2]
+    numbers, counts = rows.counts[:, PAIRS_COLUMN::2], rows.counts[:, PAIRS_COLUMN + 1 :: 2]
     most = np.take_along_axis(numbers, counts.argmax(axis=1)[:, None], axis=1)[:, 0]
     most[status != IN_COLLISION] = 0
     return tuple(search.snapshot.names[k - 1] if k else None for k in most.tolist())
@@ -119,7 +128,7 @@ def has_answer(
         q: (b, n) best configurations [rad or m].
         seeds: (b, n) seeds, or (1, n) for all poses [rad or m].
     """
-    success: NDArray[np.bool_] = status == SUCCESS
+    success: NDArray[np.bool_] = status == SUCCESS_VALUE
     if search.approximate:
         nearest = np.isin(status, NOT_REACHED) & search.keeps(q, seeds)
         if search.snapshot is not None and nearest.any():
@@ -170,7 +179,10 @@ def _make_final_attempts_in_scene(
     smallest = np.where(snapshot.in_collision(rows.best), np.inf, _errors(search, rows))
     for k in range(NUM_FINAL_ATTEMPTS):
         tried = search.new_rows(len(poses))
-        tried.counts[:, ATTEMPTS], tried.counts[:, STATE] = k, search.options.random_seed + k
+        tried.counts[:, ATTEMPTS_COLUMN], tried.counts[:, RANDOM_STATE_COLUMN] = (
+            k,
+            search.options.random_seed + k,
+        )
         search.with_long_attempts.attempt(poses, starts, 1, tried)
         error = np.where(snapshot.in_collision(tried.best), np.inf, _errors(search, tried))
         is_closer = ~found(rows) & (found(tried) | (error < smallest))
@@ -199,7 +211,7 @@ def _search_collision_free(
         i: Row of the pose.
     """
     n, options = search.robot.n, search.options
-    alone = replace(search, snapshot=None, kind=FIRST, max_change=np.full(n, np.inf))
+    alone = replace(search, snapshot=None, kind=SELECT_FIRST, max_change=np.full(n, np.inf))
     there = alone.with_criteria(0, 1.0, 0)  # attempts of 0 steps return the errors of a start
     rng = np.random.default_rng(options.random_seed)
     lower = np.maximum(search.robot.lower, seed[0] - search.max_change)
@@ -212,7 +224,7 @@ def _search_collision_free(
 
     def observe(q: Array) -> tuple[Array, Rows]:
         seen = attempted(there, np.clip(q, lower, upper))
-        free = snapshot.states(seen.best)[:, 0] == FREE
+        free = snapshot.states(seen.best)[:, 0] == CHECK_FREE
         return np.where(free, _errors(search, seen), np.inf), seen
 
     random_starts = rng.uniform(*search.robot.finite_limits(), (NUM_RANDOM_SOLUTIONS, n))
@@ -238,8 +250,8 @@ def _take(rows: Rows, tried: Rows, is_closer: NDArray[np.bool_]) -> None:
     The step counts of all rows of `tried` are added to those of `rows`.
     """
     rows.best[is_closer], rows.figures[is_closer] = tried.best[is_closer], tried.figures[is_closer]
-    rows.counts[is_closer, FOUND] = tried.counts[is_closer, FOUND]
-    rows.counts[:, STEPS] += tried.counts[:, STEPS]
+    rows.counts[is_closer, FOUND_COLUMN] = tried.counts[is_closer, FOUND_COLUMN]
+    rows.counts[:, STEPS_COLUMN] += tried.counts[:, STEPS_COLUMN]
 
 
 def nearest_free(

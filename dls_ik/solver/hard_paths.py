@@ -29,19 +29,22 @@ from dls_ik.solver.solver import IkSolver
 from dls_ik.solver.stepper import paced_stepper
 from dls_ik.solver.task import Task, checked_tasks, task_jacobians
 
-STEP = 0.01  # [s] duration of a bare step, equal to that in the tables of docs/lab/choosing.md
+# [s] duration of a bare step, equal to that in the tables of docs/lab/choosing.md
+BARE_STEP_DURATION = 0.01
 LAPS = 2  # number of laps forward and back, each 2 pi seconds: 1 rad/s
-COSINE = np.cos(np.arange(round(2.0 * LAPS * math.pi / STEP)) * STEP)
-METHODS = ("jp", "dls", "svf+sd", "sdls+clamp")  # methods that follow each path; "jp" is undamped
+COSINE = np.cos(np.arange(round(2.0 * LAPS * math.pi / BARE_STEP_DURATION)) * BARE_STEP_DURATION)
+# methods that follow each path; "jp" is undamped
+PATH_METHODS = ("jp", "dls", "svf+sd", "sdls+clamp")
 
 # Configurations, by joint names, near which singularities are searched first. The configuration of
 # the WAM is taken from the path of benchmarks.tracking.
 HINTS = {tuple(f"wam_j{i}" for i in range(1, 8)): (0.3, 0.6, 0.2, 1.6, -math.pi / 2, 0.0, 0.2)}
 NUM_DESCENTS, DESCENT_SEED = 48, 5  # random starts of the descent, and their seed
 SINGULAR_RATIO = 1e-4  # maximum ratio of smallest to largest singular value at a singularity
-MIN_DIFFERENCE = 0.3  # [rad or m] singular configurations that differ less in all joints are equal
+# [rad or m] singular configurations that differ less in all joints are equal
+MIN_SINGULAR_DIFFERENCE = 0.3
 MAX_SINGULARITIES = 24  # maximum number of singular configurations that are tried
-NUM_REACH_SAMPLES, REACH_SEED = 4000, 3  # random configurations, and their seed
+NUM_PATH_SAMPLES, PATH_SAMPLES_SEED = 4000, 3  # random configurations, and their seed
 NUM_STRETCHED = 24  # samples farthest from the middle of the workspace, from which descents start
 HALF_LENGTH = 0.1  # [m] half the length of a path; a share of the reach outside USUAL_REACH
 USUAL_REACH = 0.6, 2.0  # [m] minimum and maximum reach for which HALF_LENGTH is in metres
@@ -52,13 +55,17 @@ EDGE_EXCESSES = 3e-5, 1e-4, 3e-4, 1e-3  # shares of the reach by which paths end
 OUT_OF_REACH_SHARE = 0.5  # share of half the length by which a path leaves the reach
 MAX_RESTARTS, SOLVE_TIMEOUT = 200, 10.0  # limits for the first pose; [s]
 NUM_SETTLING_STEPS = 300  # number of damped steps toward the first pose
-REACHED_ERROR = 1e-3  # [m, with 0.5 m/rad] maximum error at the first pose
+MAX_FIRST_POSE_ERROR = 1e-3  # [m, with 0.5 m/rad] maximum error at the first pose
 # Minimum ratio of undamped to damped peak speed, and minimum undamped peak speed [rad/s or m/s].
 MIN_RATIO, MIN_PEAK = 2.5, 5.0
 CLEAR_RATIO, CLEAR_PEAK = 4.0, 10.0  # a path that reaches both values ends the search
 MAX_PEAK = 400.0  # [rad/s or m/s] a path with a faster joint is discarded
 MAX_ERROR = 0.3  # maximum error of a method as a share of the reach
-CROSSING, PASSING, EDGE = "through a singularity", "past a singularity", "to the edge of the reach"
+PATH_THROUGH_SINGULARITY, PATH_PAST_SINGULARITY, PATH_TO_EDGE = (
+    "through a singularity",
+    "past a singularity",
+    "to the edge of the reach",
+)
 
 
 class PosePath(NamedTuple):
@@ -83,7 +90,7 @@ class HardPath(NamedTuple):
 
     path: PosePath
     beyond: float  # [m or rad] distance by which the path leaves the reach; 0.0 if it stays inside
-    runs: tuple[BareRun, ...]  # one for each of METHODS
+    runs: tuple[BareRun, ...]  # one for each of PATH_METHODS
 
     @property
     def ratio(self) -> float:
@@ -197,7 +204,7 @@ class PathSearch:
     @cached_property
     def samples(self) -> Array:
         """Random configurations (b, n) [rad or m] within the limits, to estimate the reach."""
-        return self.robot.random(np.random.default_rng(REACH_SEED), NUM_REACH_SAMPLES)
+        return self.robot.random(np.random.default_rng(PATH_SAMPLES_SEED), NUM_PATH_SAMPLES)
 
     @cached_property
     def middle(self) -> Array:
@@ -266,10 +273,14 @@ class PathSearch:
         """
         Ts = np.array([moved(center, each) for each in motion])
         start = self._start_of(q, Ts[0])
-        return None if start is None else PosePath(about, Ts, STEP, start, len(Ts) // LAPS)
+        return (
+            None
+            if start is None
+            else PosePath(about, Ts, BARE_STEP_DURATION, start, len(Ts) // LAPS)
+        )
 
     def _singular_configurations(self) -> Iterator[Array]:
-        """Yield singular configurations (n,) [rad or m] that differ by `MIN_DIFFERENCE`.
+        """Yield singular configurations (n,) [rad or m] that differ by `MIN_SINGULAR_DIFFERENCE`.
 
         The first one is found by a descent from the configuration of `HINTS`, if the robot has one.
         """
@@ -281,7 +292,7 @@ class PathSearch:
             starts = np.concatenate([[hint], starts])
         found: list[Array] = []
         for q in self.descend(self.robot.clip(starts)):
-            is_new = all(np.abs(q - other).max() > MIN_DIFFERENCE for other in found)
+            is_new = all(np.abs(q - other).max() > MIN_SINGULAR_DIFFERENCE for other in found)
             if is_new and self.is_singular(q):
                 found.append(q)
                 yield q
@@ -319,7 +330,7 @@ class PathSearch:
         away = np.random.default_rng(DESCENT_SEED).choice((-1.0, 1.0), self.robot.n)
         for offset in (0.0, *PASSING_OFFSETS):
             center = self.robot.fk(q + offset * away)
-            about = PASSING if offset else CROSSING
+            about = PATH_PAST_SINGULARITY if offset else PATH_THROUGH_SINGULARITY
             path = self.walk(about, center, q, COSINE[:, None] * lost)
             if path is not None:
                 yield path, 0.0
@@ -336,7 +347,7 @@ class PathSearch:
             for side in (1.0, -1.0):
                 motion = -(1.0 + COSINE)[:, None] * side * lost
                 motion += side * share * self.reach * unit
-                path = self.walk(EDGE, self.robot.fk(q), q, motion)
+                path = self.walk(PATH_TO_EDGE, self.robot.fk(q), q, motion)
                 if path is not None:
                     yield path, share * self.reach
 
@@ -350,18 +361,20 @@ class PathSearch:
             result = solver.solve(T, q, SOLVE_TIMEOUT)
             return result.q if result.success else None
         away = np.random.default_rng(DESCENT_SEED).uniform(-0.05, 0.05, self.robot.n)
-        stepper = paced_stepper(self.robot, "jc+ed", self.robot.clip(q + away), STEP, self.task)
+        stepper = paced_stepper(
+            self.robot, "jc+ed", self.robot.clip(q + away), BARE_STEP_DURATION, self.task
+        )
         stepper.run(T, NUM_SETTLING_STEPS)
-        is_there = float(np.linalg.norm(stepper.error(T))) < REACHED_ERROR
+        is_there = float(np.linalg.norm(stepper.error(T))) < MAX_FIRST_POSE_ERROR
         return stepper.q if is_there and bool(self.robot.within_limits(stepper.q)) else None
 
     def _runs(self, path: PosePath) -> tuple[BareRun, ...] | None:
-        """Follow a path with all METHODS, and return their runs.
+        """Follow a path with all PATH_METHODS, and return their runs.
 
         Return None if the joint speed or the error of a method is too large.
         """
         found = []
-        for method in METHODS:
+        for method in PATH_METHODS:
             run = self._run(method, path)
             if run.peak > MAX_PEAK or run.error > MAX_ERROR * self.reach:
                 return None

@@ -14,20 +14,28 @@ from dls_ik.errors import MethodError
 from dls_ik.solver.plugins import Plugin, find_plugin, plugin_names, reserve
 from dls_ik.text import did_you_mean, quoted, suggest_names
 
-AUTO = "auto"
-KDL = ("kdl_lma", "kdl_nr", "kdl_nr_jl")
+AUTO_METHOD = "auto"
+KDL_METHODS = ("kdl_lma", "kdl_nr", "kdl_nr_jl")
 PART_KINDS = ("damping law", "limit strategy", "error bound", "step bound")
 
 # Each part of a name: its kind, its id in `core`, and the option defaults that it sets.
 _PARTS: dict[str, tuple[str, int, dict[str, Any]]] = {
-    **{name: (PART_KINDS[0], i, {}) for name, i in damping.IDS.items() if "+" not in name},
+    **{name: (PART_KINDS[0], i, {}) for name, i in damping.DAMPING_IDS.items() if "+" not in name},
     **{
         name: (PART_KINDS[1], i, {})
-        for name, i in limits.IDS.items()
+        for name, i in limits.LIMIT_IDS.items()
         if name not in ("none", "active")
     },
-    **{name: (PART_KINDS[2], i, {}) for name, i in error_clamping.IDS.items() if name != "none"},
-    **{name: (PART_KINDS[3], i, {}) for name, i in step_bounds.IDS.items() if name != "none"},
+    **{
+        name: (PART_KINDS[2], i, {})
+        for name, i in error_clamping.CLAMPING_IDS.items()
+        if name != "none"
+    },
+    **{
+        name: (PART_KINDS[3], i, {})
+        for name, i in step_bounds.STEP_BOUND_IDS.items()
+        if name != "none"
+    },
     "ta": (PART_KINDS[1], limits.TA, {"objective": "centring", "mu": 0.0}),
     "wln": (PART_KINDS[1], limits.WLN, {"alpha": 0.2}),
     "dls": (PART_KINDS[0], damping.JD, {"lambda_": 0.1}),
@@ -36,7 +44,7 @@ _PARTS: dict[str, tuple[str, int, dict[str, Any]]] = {
 
 # Long names of the parts, and of the methods that do not consist of parts.
 _LONG_NAMES = {
-    AUTO: "error damping, an active set of limits, restarts",
+    AUTO_METHOD: "error damping, an active set of limits, restarts",
     "jp": "Jacobian pseudoinverse",
     "jt": "Jacobian transpose",
     "tpinv": "truncated pseudoinverse",
@@ -69,7 +77,7 @@ _LONG_NAMES = {
 # Listed methods with source (keys of docs/references.md) and purpose: the methods of the papers,
 # and useful combinations.
 _LISTED: dict[str, tuple[str, str]] = {
-    AUTO: ("Chan & Lawrence 1988",
+    AUTO_METHOD: ("Chan & Lawrence 1988",
            "finds a solution inside the limits for any reachable pose, or tells why there is none"),
     "jp": ("Whitney 1969; Colome & Torras 2012, (2), Table II",
            "exact and fast away from singularities; steps are unbounded at singularities"),
@@ -155,15 +163,15 @@ class MethodChoice(NamedTuple):
 
     name: str  # parts joined by "+", in the order that the papers use
     damping: int = damping.JP
-    limits: int = limits.NONE
-    reach: int = error_clamping.NONE  # bound of the error that enters a step
-    step: int = step_bounds.NONE  # step bound
+    limits: int = limits.NO_LIMIT_STRATEGY
+    reach: int = error_clamping.NO_ERROR_CLAMPING  # bound of the error that enters a step
+    step: int = step_bounds.NO_STEP_BOUND  # step bound
     defaults: tuple[tuple[str, Any], ...] = ()  # option defaults that the parts set
 
     @property
     def is_kdl(self) -> bool:
         """Whether PyKDL implements the method."""
-        return self.name in KDL
+        return self.name in KDL_METHODS
 
     @property
     def follows_no_target(self) -> bool:
@@ -185,9 +193,9 @@ class MethodChoice(NamedTuple):
         """Whether the fast kernels for the full pose of one tip implement the method."""
         return not _is_plugin(self.name) and (
             self.damping in (damping.JP, damping.JD, damping.ED)
-            and self.limits in (limits.NONE, limits.JC, limits.ACTIVE)
-            and self.reach == error_clamping.NONE
-            and self.step == step_bounds.NONE
+            and self.limits in (limits.NO_LIMIT_STRATEGY, limits.JC, limits.ACTIVE)
+            and self.reach == error_clamping.NO_ERROR_CLAMPING
+            and self.step == step_bounds.NO_STEP_BOUND
         )
 
     def policy_conflict(self, policy: str) -> str | None:
@@ -202,7 +210,7 @@ class MethodChoice(NamedTuple):
                 f"policy {policy!r} needs the damping law jd or dls; the law of {self.name} has no "
                 "damping factor"
             )
-        allowed = (limits.NONE, limits.JC, limits.GP, limits.TA)
+        allowed = (limits.NO_LIMIT_STRATEGY, limits.JC, limits.GP, limits.TA)
         if policy == "optimal" and self.limits not in allowed:
             return (
                 "policy 'optimal' bounds the step of a single inverse of J, but the limit strategy "
@@ -273,9 +281,9 @@ def parse_method(name: str) -> MethodChoice:
             lists similar or valid names, or gives the reason.
     """
     words = [part.strip() for part in str(name).lower().split("+")]
-    if words == [AUTO]:
-        return MethodChoice(AUTO, damping.ED, limits.ACTIVE)
-    if len(words) == 1 and (words[0] in KDL or _is_plugin(words[0])):
+    if words == [AUTO_METHOD]:
+        return MethodChoice(AUTO_METHOD, damping.ED, limits.ACTIVE)
+    if len(words) == 1 and (words[0] in KDL_METHODS or _is_plugin(words[0])):
         return MethodChoice(words[0])
     if len(set(words)) != len(words) or not set(words) <= set(_PARTS):
         raise _unknown(name, words)
@@ -300,7 +308,7 @@ def _is_plugin(word: str) -> bool:
 
     Built-in names are recognized first, because the search of entry points for a plug-in is slow.
     """
-    is_other = word == AUTO or "+" in word or word in _PARTS or word in _LISTED
+    is_other = word == AUTO_METHOD or "+" in word or word in _PARTS or word in _LISTED
     return not is_other and find_plugin(word) is not None
 
 
@@ -336,7 +344,7 @@ def _unknown(name: object, words: list[str]) -> MethodError:
     """
     known = (*method_names(), *plugin_names(), *_PARTS) if len(words) == 1 else tuple(_PARTS)
     strange = [word for word in words if word not in _PARTS]
-    alone = next((word for word in words if word in (AUTO, *KDL)), None)
+    alone = next((word for word in words if word in (AUTO_METHOD, *KDL_METHODS)), None)
     if alone is not None:
         return MethodError(
             f"unknown method {quoted(name)}; {alone} cannot be combined with other parts"
@@ -354,6 +362,6 @@ def _listing() -> str:
     words = {kind: [w for w, part in _PARTS.items() if part[0] == kind] for kind in PART_KINDS}
     kinds = "; ".join(f"{kind}: {', '.join(some)}" for kind, some in words.items())
     return (
-        f"a method is {AUTO}, {', '.join(KDL)}, or at most one part of each kind, joined by '+' as "
-        f"in ctp+sd+svf: {kinds}"
+        f"a method is {AUTO_METHOD}, {', '.join(KDL_METHODS)}, or at most one part of each kind, "
+        f"joined by '+' as in ctp+sd+svf: {kinds}"
     )

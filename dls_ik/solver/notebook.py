@@ -17,12 +17,12 @@ import numpy as np
 
 from dls_ik.text import scaled
 
-GOOD, BAD = "#2da44e", "#e5534b"
-LINE = "rgba(128,128,128,.45)"
+GOOD_COLOUR, BAD_COLOUR = "#2da44e", "#e5534b"
+LINE_COLOUR = "rgba(128,128,128,.45)"
 BAR_WIDTH = 120  # [px] width of a bar of joint limits
-MAX_ROWS = 5  # maximum number of rows shown of a batch
-CELL = f"padding:2px 10px;text-align:right;white-space:nowrap;border-bottom:1px solid {LINE}"
-TABLE = "border-collapse:collapse;color:inherit;font-size:inherit"
+MAX_SHOWN_ROWS = 5  # maximum number of rows shown of a batch
+CELL = f"padding:2px 10px;text-align:right;white-space:nowrap;border-bottom:1px solid {LINE_COLOUR}"
+TABLE_STYLE = "border-collapse:collapse;color:inherit;font-size:inherit"
 
 
 def result_html(result: Any, explanation: str) -> str:
@@ -74,9 +74,9 @@ def batch_html(result: Any, about: str) -> str:
             scaled(result.rotation_error[i], "rad", 3),
             *(f"{value:.4f}" for value in result.q[i]),
         )
-        for i in range(min(b, MAX_ROWS))
+        for i in range(min(b, MAX_SHOWN_ROWS))
     ]
-    more = f"<div>and {b - MAX_ROWS} more poses</div>" if b > MAX_ROWS else ""
+    more = f"<div>and {b - MAX_SHOWN_ROWS} more poses</div>" if b > MAX_SHOWN_ROWS else ""
     title = _title(bool(result.success.all()), type(result).__name__, about)
     return title + _facts(facts) + _table(heads, rows) + more
 
@@ -89,8 +89,8 @@ def path_html(result: Any, about: str) -> str:
         about: Text of the heading, such as the number of solved poses.
     """
     robot, q = result.robot, result.q
-    at = ", ".join(map(str, np.flatnonzero(result.jumps)[:MAX_ROWS].tolist()))
-    missed = ", ".join(map(str, np.flatnonzero(~result.success)[:MAX_ROWS].tolist()))
+    at = ", ".join(map(str, np.flatnonzero(result.jumps)[:MAX_SHOWN_ROWS].tolist()))
+    missed = ", ".join(map(str, np.flatnonzero(~result.success)[:MAX_SHOWN_ROWS].tolist()))
     facts = [f"solved in {scaled(result.duration, 's', 3)}"]
     facts += [f"jumps to pose {at}"] if at else []
     facts += [f"not reached: pose {missed}"] if missed else []
@@ -118,7 +118,7 @@ def _title(is_good: bool, name: str, text: str) -> str:
 
     The name is in the colour of success if `is_good` is true, otherwise in that of failure.
     """
-    colour, name = GOOD if is_good else BAD, html.escape(name)
+    colour, name = GOOD_COLOUR if is_good else BAD_COLOUR, html.escape(name)
     return f'<div><b style="color:{colour}">{name}</b> {html.escape(text)}</div>'
 
 
@@ -133,7 +133,7 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
         for row in rows
     )
     return (
-        '<div style="overflow-x:auto"><table style="' + TABLE + '">'
+        '<div style="overflow-x:auto"><table style="' + TABLE_STYLE + '">'
         f"<tr>{head}</tr>{body}</table></div>"
     )
 
@@ -153,11 +153,11 @@ def _bar(lower: float, upper: float, smallest: float, largest: float) -> str:
     left = min(start, BAR_WIDTH - 4.0)
     mark = (
         f'<div style="position:absolute;left:{left:.0f}px;width:{max(end - start, 4.0):.0f}px;'
-        f'height:10px;background:{GOOD if is_inside else BAD}"></div>'
+        f'height:10px;background:{GOOD_COLOUR if is_inside else BAD_COLOUR}"></div>'
     )
     return (
         f'<div title="{lower:.4g} to {upper:.4g}" style="position:relative;width:{BAR_WIDTH}px;'
-        f'height:10px;border:1px solid {LINE}">{mark}</div>'
+        f'height:10px;border:1px solid {LINE_COLOUR}">{mark}</div>'
     )
 
 

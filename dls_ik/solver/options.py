@@ -21,13 +21,13 @@ from dls_ik.core import damping, damping_policies, limits, objectives
 from dls_ik.core.types import Array, Method, StopCriteria
 from dls_ik.errors import MethodError, OptionError
 from dls_ik.model.joint import ordered_values, some_by_name
-from dls_ik.solver.method import AUTO, MethodChoice
+from dls_ik.solver.method import AUTO_METHOD, MethodChoice
 from dls_ik.solver.task import ROTATION_ERRORS
 from dls_ik.text import listing, quoted, suggest_names
 
 MAX_VECTOR_ENTRY = 1e9  # also the maximum of pose coordinates
 RESTARTS_UNTIL_TIMEOUT = 1_000_000_000  # maximum of max_restarts: the timeout ends every search
-FORMS, SEARCHES = (22, 23, 24), (17, 18)
+GP_FORMS, OPTIMAL_SEARCHES = (22, 23, 24), (17, 18)
 ADAPTIVE_BY = ("divergence", "approach")
 STARTS = "random", "table"
 SOLVE_TYPES = "speed", "distance", "manipulability", "clearance"
@@ -181,7 +181,9 @@ class SolverOptions:
     mu: float = number(
         0.2, 0.0, 1e3, "", "CTP, TP: gain of the push away from a limit; GP, TA: objective gain"
     )
-    policy: str = choice_of("constant", damping_policies.IDS, "JD: policy for the damping factor")
+    policy: str = choice_of(
+        "constant", damping_policies.POLICY_IDS, "JD: policy for the damping factor"
+    )
     lambda0: float = number(
         0.01, 0.0, 1e6, "", "policies manipulability, rate, mayorga: maximum lambda^2, or its scale"
     )
@@ -219,7 +221,9 @@ class SolverOptions:
         "", "policy accuracy: low-accuracy direction, one number per task row; none: the last row"
     )
     search: int = choice_of(
-        18, SEARCHES, "policy optimal: equation of the search for the damping factor, (17) or (18)"
+        18,
+        OPTIMAL_SEARCHES,
+        "policy optimal: equation of the search for the damping factor, (17) or (18)",
     )
     Delta: float = number(
         0.5, 1e-9, 1e6, "rad or m", "policy optimal, norm: maximum 2-norm of the step"
@@ -231,8 +235,8 @@ class SolverOptions:
     truncation: float = number(
         0.01, 0.0, 1.0, "", "TPINV: singular values below this fraction of the largest count as 0"
     )
-    objective: str = choice_of("limits", objectives.IDS, "GP, TA: null-space objective")
-    form: int = choice_of(24, FORMS, "GP: form of damping, (22), (23) or (24)")
+    objective: str = choice_of("limits", objectives.OBJECTIVE_IDS, "GP, TA: null-space objective")
+    form: int = choice_of(24, GP_FORMS, "GP: form of damping, (22), (23) or (24)")
     alpha1: float = number(0.05, 1e-9, 1e6, "", "GP (22), (23): weight of the objective's motion")
     alpha2: float = number(0.05, 0.0, 1e6, "", "GP (22): weight of the joint motion")
     joint_weights: tuple[float, ...] | None = vector(
@@ -405,7 +409,7 @@ def solver_options(
     if unknown:
         raise OptionError(f"unknown option {listing(unknown)}; {suggest_names(unknown, known)}")
     checked = {n: checked_value(known[n], v, joint_names) for n, v in given.items()}
-    base = _AUTO if choice.name == AUTO else replace(_PUBLISHED, **dict(choice.defaults))
+    base = _AUTO if choice.name == AUTO_METHOD else replace(_PUBLISHED, **dict(choice.defaults))
     options = replace(base, **checked)
     restarts, compared = options.max_restarts, options.num_candidates
     if "num_candidates" in checked and restarts is not None and compared > restarts + 1:

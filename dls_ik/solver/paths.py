@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dls_ik.core.selection import FIRST, NEAREST, STEPS
+from dls_ik.core.selection import SELECT_FIRST, SELECT_NEAREST, STEPS_COLUMN
 from dls_ik.core.types import Array, Indices, Rows
 from dls_ik.errors import OptionError
 from dls_ik.model.joint import JointValues
@@ -28,7 +28,7 @@ from dls_ik.model.pose import PoseLike
 from dls_ik.scene.snapshot import PathContact
 from dls_ik.solver.calls import batch_result, solve_rows
 from dls_ik.solver.conclusion import has_answer
-from dls_ik.solver.method import AUTO
+from dls_ik.solver.method import AUTO_METHOD
 from dls_ik.solver.poses import batch_poses, checked_poses
 from dls_ik.solver.result import IkPathResult, Status
 from dls_ik.solver.search import Search, found, put_back, some_rows
@@ -241,13 +241,13 @@ class _Walk:
         search, pose = self._anywhere, self._poses[j : j + 1]
         rows = search.new_rows(len(starts))
         search.attempt(np.repeat(pose, len(starts), axis=0), starts, 1, rows)
-        self.rows.counts[j, STEPS] += rows.counts[:, STEPS].sum()
+        self.rows.counts[j, STEPS_COLUMN] += rows.counts[:, STEPS_COLUMN].sum()
         return some_rows(rows, np.flatnonzero(found(rows) & search.is_inside(rows.best)))
 
     @cached_property
     def _anywhere(self) -> Search:
         search = self._search
-        return replace(search, kind=FIRST, max_change=np.full(search.robot.n, np.inf))
+        return replace(search, kind=SELECT_FIRST, max_change=np.full(search.robot.n, np.inf))
 
     def _is_reached(self, j: int, q: Array) -> bool:
         row = self._search.new_rows(1)
@@ -306,10 +306,10 @@ def _is_jump(search: Search, T: Array, start: Array, row: Rows, largest: float) 
         row: State of the search with the answer, read and written.
         largest: Larger changes of a joint are jumps [rad or m].
     """
-    if _largest_change(row, start) > largest and search.method == AUTO:
+    if _largest_change(row, start) > largest and search.method == AUTO_METHOD:
         poses, nearest = checked_poses(T, len(search.robot.tips))[None], search.new_rows(1)
         candidates = search.options.num_candidates
-        replace(search, kind=NEAREST).attempt(poses, start, candidates, nearest)
+        replace(search, kind=SELECT_NEAREST).attempt(poses, start, candidates, nearest)
         if found(nearest)[0]:
             put_back(row, np.array([0]), nearest)
     return _largest_change(row, start) > largest

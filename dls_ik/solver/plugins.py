@@ -28,7 +28,7 @@ from dls_ik.errors import MethodError
 from dls_ik.text import quoted
 
 ENTRY_POINT_GROUP = "dls_ik.methods"
-NAME = re.compile(r"[a-z][a-z0-9_]*")
+PLUGIN_NAME_PATTERN = re.compile(r"[a-z][a-z0-9_]*")
 STEP_TIMEOUT = 5.0  # [s] maximum duration of an interpreted step
 WATCH_PERIOD = 0.1  # [s] time between two checks of the running steps
 MEMORY = 64  # numbers that a method may keep between the steps of an attempt
@@ -80,7 +80,7 @@ def register_method(name: str, step: Step, origin: str = "") -> None:
     Raises:
         MethodError: If the name is reserved or not valid, or the step is not callable.
     """
-    if not isinstance(name, str) or not NAME.fullmatch(name):
+    if not isinstance(name, str) or not PLUGIN_NAME_PATTERN.fullmatch(name):
         raise MethodError(
             f"the name of a plug-in must be lower-case letters, digits and _, starting with a "
             f"letter; got {quoted(name)}"

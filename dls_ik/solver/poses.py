@@ -12,7 +12,7 @@ from dls_ik.core.search_rows import POSE_TOLERANCE
 from dls_ik.core.types import Array
 from dls_ik.errors import PoseError
 from dls_ik.model.joint import real_array
-from dls_ik.model.pose import ALONE, FORMS, PoseParts, matrices, pose_parts, validated_pose
+from dls_ik.model.pose import ALONE, POSE_FORMS, PoseParts, matrices, pose_parts, validated_pose
 from dls_ik.text import quoted
 
 IDENTITY = (0.0, 0.0, 0.0, 1.0)  # quaternion x y z w
@@ -254,5 +254,5 @@ def _numbers(T: Any) -> Array:
     except (TypeError, ValueError, OverflowError):
         pose = np.empty(0)
     if pose.shape != (4, 4):
-        raise PoseError(f"{FORMS}; got {quoted(T)}")
+        raise PoseError(f"{POSE_FORMS}; got {quoted(T)}")
     return pose

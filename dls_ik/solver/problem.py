@@ -19,11 +19,18 @@ from numpy.typing import NDArray
 
 from dls_ik.core import damping_policies, limits, objectives
 from dls_ik.core.fast.packed import Packed, pack
-from dls_ik.core.fast.table import LEAF, fill
+from dls_ik.core.fast.table import LEAF_ROWS, fill
 from dls_ik.core.se3 import is_pose
 from dls_ik.core.search import uniform
 from dls_ik.core.search_rows import POSE_TOLERANCE
-from dls_ik.core.selection import ALL, ATTEMPTS, FOUND, STATE, STEPS, count_pair
+from dls_ik.core.selection import (
+    ATTEMPTS_COLUMN,
+    FOUND_ALL,
+    FOUND_COLUMN,
+    RANDOM_STATE_COLUMN,
+    STEPS_COLUMN,
+    count_pair,
+)
 from dls_ik.core.step import error_and_jacobian
 from dls_ik.core.types import (
     Array,
@@ -46,7 +53,7 @@ from dls_ik.scene.snapshot import SceneSnapshot
 from dls_ik.solver.method import MethodChoice
 from dls_ik.solver.options import SolverOptions
 from dls_ik.solver.plugins import MEMORY, StepState, checked_step
-from dls_ik.solver.task import VECTOR, Tasks, build_task, is_full_pose, strict_goal
+from dls_ik.solver.task import VECTOR_ERROR, Tasks, build_task, is_full_pose, strict_goal
 from dls_ik.text import quoted
 
 MIN_JOINT_WEIGHT = 1e-9  # minimum weight, because inverses of weights are computed
@@ -93,7 +100,7 @@ def build_problem(
         own = PluginAttempts(robot, choice, options, task)
         return Problem(method, goal, starts, None, None, own, False)
     is_quick = choice.is_quick and options.policy == "constant"
-    is_quick &= options.rotation_error == VECTOR and method.limits != limits.JC_AS_RUN
+    is_quick &= options.rotation_error == VECTOR_ERROR and method.limits != limits.JC_AS_RUN
     if not is_quick or not is_full_pose(robot, task):
         details = build_details(robot, choice, options, task)
         goal = goal._replace(error_tolerance=options.error_tolerance)  # task rows are in metres
@@ -145,10 +152,10 @@ def _method_params(choice: MethodChoice, options: SolverOptions) -> MethodParams
     lengths are in the length unit of the robot.
     """
     others: dict[str, Any] = {
-        "policy": damping_policies.IDS[options.policy],
+        "policy": damping_policies.POLICY_IDS[options.policy],
         "reach": choice.reach,
         "by_approach": options.adaptive_by == "approach",
-        "objective": objectives.IDS[options.objective],
+        "objective": objectives.OBJECTIVE_IDS[options.objective],
         "influence": options.influence * options.length_unit,
     }
     named = {name: getattr(options, name) for name in MethodParams._fields if name not in others}
@@ -252,7 +259,7 @@ def no_table(n: int) -> ChainTable:
         last_turns=False,
         by=np.zeros(1, np.int64),
         cut=np.zeros(1),
-        features=np.zeros((0, 9, LEAF)),
+        features=np.zeros((0, 9, LEAF_ROWS)),
         middle=np.zeros((0, 3, 4)),
         q=np.zeros((0, n)),
     )
@@ -268,7 +275,7 @@ def start_table(robot: RobotModel, rotation_weight: float) -> ChainTable:
         robot: Robot with one tip.
         rotation_weight: Weight w of the rotation in the error metric [m/rad].
     """
-    arm, rows = build_arm(robot.chain), LEAF << TABLE_LEVELS
+    arm, rows = build_arm(robot.chain), LEAF_ROWS << TABLE_LEVELS
     q = robot.random(np.random.default_rng(TABLE_SEED), rows)
     first_turns, last_turns = _rotates(arm, 0), len(arm.variable) > 1 and _rotates(arm, -1)
     features, middle = np.empty((rows, 9)), np.empty((rows, 3, 4))
@@ -281,7 +288,7 @@ def start_table(robot: RobotModel, rotation_weight: float) -> ChainTable:
         last_turns=last_turns,
         by=by,
         cut=cut,
-        features=features[order].reshape(-1, LEAF, 9).transpose(0, 2, 1).copy(),
+        features=features[order].reshape(-1, LEAF_ROWS, 9).transpose(0, 2, 1).copy(),
         middle=middle[order],
         q=q[order],
     )
@@ -384,11 +391,11 @@ class SeededAttempts:
         The other arguments are those of :meth:`search`, for one row.
         """
         for _ in range(attempts):
-            is_first = row.counts[ATTEMPTS] == 0
+            is_first = row.counts[ATTEMPTS_COLUMN] == 0
             start = seed if is_first else random_start(self._robot.finite_limits(), row)
-            row.counts[ATTEMPTS] += 1
+            row.counts[ATTEMPTS_COLUMN] += 1
             q, errors, steps, is_reached = self._attempt(T_d, start)
-            row.counts[STEPS] += steps
+            row.counts[STEPS_COLUMN] += steps
             pair = snapshot.first_touching(q) if is_reached and snapshot is not None else None
             if pair is not None:
                 count_pair(row.counts, pair)
@@ -396,7 +403,7 @@ class SeededAttempts:
             if is_first or is_reached or errors[0] + errors[1] < row.figures[:2].sum():
                 row.best[:], row.figures[:2] = q, errors
             if is_reached:
-                row.counts[FOUND] = ALL
+                row.counts[FOUND_COLUMN] = FOUND_ALL
                 return
 
     def _attempt(self, T_d: Array, start: Array) -> tuple[Array, Sequence[float], int, bool]:
@@ -559,5 +566,5 @@ def random_start(limits: tuple[Array, Array], row: Rows) -> Array:
         row: State of a search, whose random state is advanced.
     """
     lower, upper = limits
-    state = row.counts[STATE:].view(np.uint64)
+    state = row.counts[RANDOM_STATE_COLUMN:].view(np.uint64)
     return np.asarray(lower + (upper - lower) * [uniform(state) for _ in lower])

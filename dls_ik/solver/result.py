@@ -57,7 +57,8 @@ class Status(enum.IntEnum):
         return f"Status.{self.name}"
 
 
-MISSED = (Status.MAX_RESTARTS, Status.TIMED_OUT, Status.UNREACHABLE)  # the pose is not reached
+# the pose is not reached
+NOT_REACHED_STATUSES = (Status.MAX_RESTARTS, Status.TIMED_OUT, Status.UNREACHABLE)
 
 _EXPLANATIONS = {
     Status.SUCCESS: "the pose is reached inside the joint limits",

@@ -17,18 +17,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dls_ik.core.selection import ALL, FOUND
+from dls_ik.core.selection import FOUND_ALL, FOUND_COLUMN
 from dls_ik.core.types import Array, Rows
 from dls_ik.errors import JointValueError, OptionError
 from dls_ik.model.joint import real_array
 from dls_ik.model.pose import PoseLike
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.tree import Tree
-from dls_ik.solver.method import AUTO
+from dls_ik.solver.method import AUTO_METHOD
 from dls_ik.solver.poses import checked_pose
 from dls_ik.solver.search import Search
 from dls_ik.solver.solver import IkSolver
-from dls_ik.solver.task import WEIGHTS, Task
+from dls_ik.solver.task import WEIGHT_RANGE, Task
 from dls_ik.text import listing, quoted, suggest_names
 
 # (error_gain, max_iterations) of the attempts of one call. If the arm is stretched at a minimum
@@ -176,13 +176,13 @@ class RobotKinematics:
             raise OptionError("position_weight and orientation_weight must not both be 0")
         # Task rows are scaled by the roots of the weights, because the weights multiply squares.
         rows = [math.sqrt(weight / largest) for weight in weights]
-        position, rotation = ("xyz" if row >= WEIGHTS[0] else "" for row in rows)
-        each = tuple(row for row in rows for _ in "xyz" if row >= WEIGHTS[0])
+        position, rotation = ("xyz" if row >= WEIGHT_RANGE[0] else "" for row in rows)
+        each = tuple(row for row in rows for _ in "xyz" if row >= WEIGHT_RANGE[0])
         task = Task(position, rotation, weights=each)
         stages = tuple(
             IkSolver(
                 self.robot,
-                AUTO,
+                AUTO_METHOD,
                 task=task,
                 rotation_weight=1.0,
                 error_gain=gain,
@@ -222,7 +222,7 @@ def _minimize_error(
         if error < smallest:
             smallest, best = error, row.best
         is_last = number > 0 and error > (1.0 - MIN_IMPROVEMENT) * before
-        if is_last or row.counts[0, FOUND] == ALL:
+        if is_last or row.counts[0, FOUND_COLUMN] == FOUND_ALL:
             break
     found: Array = best[0]
     return found

@@ -26,18 +26,18 @@ from dls_ik.core.search_rows import (
     search_rows_free,
 )
 from dls_ik.core.selection import (
-    ATTEMPTS,
-    BLOCKED,
+    ATTEMPTS_COLUMN,
     CANDIDATES,
-    CLEAREST,
-    DEXTROUS,
-    FIRST,
-    FOUND,
-    NEAREST,
-    NOTHING,
-    PAIRS,
+    FOUND_BLOCKED,
+    FOUND_COLUMN,
+    FOUND_NOTHING,
+    PAIRS_COLUMN,
+    RANDOM_STATE_COLUMN,
+    SELECT_CLEAREST,
+    SELECT_DEXTROUS,
+    SELECT_FIRST,
+    SELECT_NEAREST,
     SLOTS,
-    STATE,
     OpenSolutions,
     count_pair,
 )
@@ -48,7 +48,7 @@ from dls_ik.model.joint import JointValues, some_by_name
 from dls_ik.model.pose import PoseLike
 from dls_ik.model.robot import RobotModel
 from dls_ik.scene.snapshot import SceneSnapshot
-from dls_ik.solver.method import AUTO, MethodChoice
+from dls_ik.solver.method import AUTO_METHOD, MethodChoice
 from dls_ik.solver.options import SolverOptions, checked_value
 from dls_ik.solver.poses import checked_poses
 from dls_ik.solver.problem import Problem, build_problem, no_table
@@ -56,11 +56,11 @@ from dls_ik.solver.task import Task, Tasks, checked_tasks, rotation_free
 from dls_ik.solver.unreachable import TaskRegion, are_unreachable, reach_of, regions
 from dls_ik.text import listing
 
-KINDS = {
-    "speed": FIRST,
-    "distance": NEAREST,
-    "manipulability": DEXTROUS,
-    "clearance": CLEAREST,
+SELECTION_KINDS = {
+    "speed": SELECT_FIRST,
+    "distance": SELECT_NEAREST,
+    "manipulability": SELECT_DEXTROUS,
+    "clearance": SELECT_CLEAREST,
 }
 _FIELDS = SolverOptions.__dataclass_fields__
 
@@ -87,7 +87,7 @@ class Search:
     method: str
     options: SolverOptions
     problem: Problem
-    kind: int  # selection rule: FIRST, NEAREST, DEXTROUS or CLEAREST
+    kind: int  # selection rule: SELECT_FIRST, SELECT_NEAREST, SELECT_DEXTROUS or SELECT_CLEAREST
     max_change: Array  # (n,) maximum difference of an answer from its seed [rad or m]
     approximate: bool  # whether the closest configuration answers a pose that is not reached
     tasks: tuple[Task, ...]  # (k,) task of each tip
@@ -108,7 +108,7 @@ class Search:
             OptionError: If a value is not valid.
             MethodError: If a KDL method is asked for any solution but the first.
         """
-        kind = KINDS[self._choice("solve_type", solve_type)]
+        kind = SELECTION_KINDS[self._choice("solve_type", solve_type)]
         if isinstance(max_joint_change, Mapping):
             names = self.robot.joint_names
             max_joint_change = some_by_name(max_joint_change, names, np.inf)
@@ -119,7 +119,7 @@ class Search:
                 f"max_joint_change must be one number or {n} numbers, one for each joint "
                 f"({listing(names)}); got {len(change)}"
             )
-        if self.problem.kdl is not None and (kind != FIRST or np.isfinite(change).any()):
+        if self.problem.kdl is not None and (kind != SELECT_FIRST or np.isfinite(change).any()):
             raise MethodError(
                 f"method {self.method!r} always returns the first solution it finds: solve_type "
                 "and max_joint_change need another method, such as 'auto'"
@@ -166,7 +166,9 @@ class Search:
     @cached_property
     def first_attempts(self) -> int:
         """Number of attempts for one pose that are made before the timeout is first checked."""
-        is_quick = self.method == AUTO and self.options.max_iterations <= MAX_UNTIMED_ITERATIONS
+        is_quick = (
+            self.method == AUTO_METHOD and self.options.max_iterations <= MAX_UNTIMED_ITERATIONS
+        )
         first = UNTIMED_ATTEMPTS if is_quick else 1
         return min(first, self.max_attempts, self.prove_after)
 
@@ -178,7 +180,7 @@ class Search:
     @cached_property
     def columns(self) -> int:
         """Number of columns of `Rows.counts`; with a scene, some columns count colliding pairs."""
-        return PAIRS if self.snapshot is None else PAIRS + 2 * SLOTS
+        return PAIRS_COLUMN if self.snapshot is None else PAIRS_COLUMN + 2 * SLOTS
 
     @cached_property
     def middle(self) -> Array:
@@ -209,7 +211,7 @@ class Search:
         """Return the state of searches for b poses before the first attempt."""
         counts = np.zeros((b, self.columns), np.int64)
         rows = Rows(counts, np.empty((b, self.robot.n)), np.empty((b, 3)))
-        rows.counts[:, STATE] = self.options.random_seed
+        rows.counts[:, RANDOM_STATE_COLUMN] = self.options.random_seed
         rows.best.fill(np.nan)
         rows.figures.fill(np.nan)
         return rows
@@ -259,7 +261,7 @@ class Search:
         solutions are checked exactly in Python, then the kernels continue.
         """
         b, n = rows.best.shape
-        until = rows.counts[:, ATTEMPTS] + attempts
+        until = rows.counts[:, ATTEMPTS_COLUMN] + attempts
         candidates, answers = np.empty((b, CANDIDATES, n + 3)), np.zeros((b, 1 + CANDIDATES), int)
         opened = OpenSolutions(candidates, answers)
         self._search_free(snapshot, Ts, seeds, until, rows, opened, seeded)
@@ -328,7 +330,7 @@ class Search:
     ) -> None:
         """Check the undecided solutions of a row exactly, and write the answers.
 
-        With the selection rule FIRST, the first collision-free solution ends the checks.
+        With the selection rule SELECT_FIRST, the first collision-free solution ends the checks.
 
         Args:
             snapshot: Scene.
@@ -341,12 +343,12 @@ class Search:
             pair = snapshot.first_touching(candidates[i, : self.robot.n])
             if pair is None:
                 answers[1 + i] = 1
-                if self.kind == FIRST:
+                if self.kind == SELECT_FIRST:
                     break
                 continue
             count_pair(counts, pair)
-            if self.decided[pair] and counts[FOUND] == NOTHING:
-                counts[FOUND], answers[0] = BLOCKED, 0
+            if self.decided[pair] and counts[FOUND_COLUMN] == FOUND_NOTHING:
+                counts[FOUND_COLUMN], answers[0] = FOUND_BLOCKED, 0
                 break
 
     def attempt_some(
@@ -411,7 +413,7 @@ class Search:
         """Return (b,) whether a solution of the row was rejected because of a collision."""
         if self.snapshot is None:
             return np.zeros(len(rows.counts), np.bool_)
-        blocked: NDArray[np.bool_] = rows.counts[:, PAIRS] > 0
+        blocked: NDArray[np.bool_] = rows.counts[:, PAIRS_COLUMN] > 0
         return blocked
 
     @cached_property
@@ -505,7 +507,7 @@ def build_search(
     """
     problem = build_problem(robot, choice, options, task)
     tasks = checked_tasks(robot, task)
-    search = Search(robot, choice.name, options, problem, FIRST, np.empty(0), False, tasks)
+    search = Search(robot, choice.name, options, problem, SELECT_FIRST, np.empty(0), False, tasks)
     return search.wanting()
 
 
@@ -533,7 +535,7 @@ def attempts_of(rows: Rows) -> NDArray[np.int64]:
 
     It is 0 for rows that the kernel skipped because the pose or the seed is not valid.
     """
-    made: NDArray[np.int64] = rows.counts[:, ATTEMPTS]
+    made: NDArray[np.int64] = rows.counts[:, ATTEMPTS_COLUMN]
     return made
 
 
@@ -542,5 +544,5 @@ def found(rows: Rows) -> NDArray[np.bool_]:
 
     In a scene, the solution must be collision-free.
     """
-    some: NDArray[np.bool_] = rows.counts[:, FOUND] % BLOCKED != NOTHING
+    some: NDArray[np.bool_] = rows.counts[:, FOUND_COLUMN] % FOUND_BLOCKED != FOUND_NOTHING
     return some

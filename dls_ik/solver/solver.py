@@ -23,7 +23,7 @@ from dls_ik.solver.calls import (
     solve_batch,
     solve_pose,
 )
-from dls_ik.solver.method import AUTO, parse_method
+from dls_ik.solver.method import AUTO_METHOD, parse_method
 from dls_ik.solver.options import checked_timeout, solver_options
 from dls_ik.solver.paths import solve_path
 from dls_ik.solver.problem import build_problem
@@ -37,8 +37,10 @@ if TYPE_CHECKING:
 
     from dls_ik.solver.options import SolverKeywords, SolveType
 
-CLEARANCE = "clearance"
-NO_SCENE = "solve_type 'clearance' needs a scene: IkSolver(robot, scene=PlanningScene(robot))"
+CLEARANCE_SOLVE_TYPE = "clearance"
+NO_SCENE_MESSAGE = (
+    "solve_type 'clearance' needs a scene: IkSolver(robot, scene=PlanningScene(robot))"
+)
 LESSER_TASKS = {"position_only()": Task.position_only(), "pointing('z')": Task.pointing("z")}
 MAX_CACHED_TASKS = 64  # maximum number of tasks whose searches are cached
 
@@ -77,7 +79,7 @@ class IkSolver:
     def __init__(
         self,
         robot: RobotModel,
-        method: str = AUTO,
+        method: str = AUTO_METHOD,
         *,
         task: Tasks = None,
         scene: PlanningScene | None = None,
@@ -93,8 +95,8 @@ class IkSolver:
         self._snapshots: list[tuple[SceneSnapshot, SceneSnapshot] | None] = [None]
         if scene is not None:
             self._check_scene(scene)
-        elif self.options.solve_type == CLEARANCE:
-            raise OptionError(NO_SCENE)
+        elif self.options.solve_type == CLEARANCE_SOLVE_TYPE:
+            raise OptionError(NO_SCENE_MESSAGE)
         else:
             self.search.load_kernels()
 
@@ -350,8 +352,8 @@ class IkSolver:
         search = self.search if task is None else self._search_for_task(task)
         if self.scene is not None:
             search = search.within(self._snapshot_of(self.scene))
-        elif solve_type == CLEARANCE:
-            raise OptionError(NO_SCENE)
+        elif solve_type == CLEARANCE_SOLVE_TYPE:
+            raise OptionError(NO_SCENE_MESSAGE)
         if solve_type is not None or max_joint_change is not None or approximate is not None:
             search = search.wanting(solve_type, max_joint_change, approximate)
         if seed is None and search.is_narrowed:

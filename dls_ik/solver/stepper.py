@@ -14,9 +14,8 @@ from dls_ik.core import damping, damping_policies, limits, linalg
 from dls_ik.core.damping_policies import accuracy_weight, law_damping, weight_columns
 from dls_ik.core.linalg import singular_values
 from dls_ik.core.optimal_damping import search_plain
-from dls_ik.core.se3 import FARTHEST
 from dls_ik.core.step import error_and_jacobian, run_steps, step_for
-from dls_ik.core.types import Array, Memory
+from dls_ik.core.types import MAX_POSE_COORDINATE, Array, Memory
 from dls_ik.core.workspace import new_memory
 from dls_ik.errors import MethodError, OptionError, PoseError
 from dls_ik.model.joint import JointValues, real_array
@@ -259,7 +258,7 @@ class Stepper:
             return self._plugin_inverse(self._plugin, J, error)
         method, params = self._method, self.details.params
         strength, W = self._strength(error, J), np.eye(self.rows)
-        if params.policy == damping_policies.ACCURACY:
+        if params.policy == damping_policies.POLICY_ACCURACY:
             weight = accuracy_weight(params, singular_values(J), self.robot.n)
             weight_columns(J, self.details.direction, weight)
             W += (weight - 1.0) * np.outer(self.details.direction, self.details.direction)
@@ -297,7 +296,7 @@ class Stepper:
         memory = Memory._make(array.copy() for array in self._memory)
         if method.damping == damping.JT:
             return float(damping.jt_step_length(J, np.zeros(self.robot.n), error))
-        if params.policy != damping_policies.OPTIMAL:
+        if params.policy != damping_policies.POLICY_OPTIMAL:
             return float(law_damping(method, params, J, error, memory))
         Ut, s = np.empty((self.rows, self.rows)), np.empty(self.rows)
         linalg.svd(J, Ut, s, np.empty(J.shape))
@@ -402,13 +401,14 @@ def _finite_array(values: Any, shape: tuple[int, ...], name: str) -> Array:
         name: Name of the argument, with which the message starts.
 
     Raises:
-        OptionError: If the shape differs, or a number is not finite or larger than `FARTHEST`.
+        OptionError: If the shape differs, or a number is not finite or larger than
+            `MAX_POSE_COORDINATE`.
     """
     try:
         given = real_array(values).copy()
     except (TypeError, ValueError, OverflowError):
         given = np.array(np.nan)
-    if given.shape != shape or not (np.abs(given) <= FARTHEST).all():
-        valid = f"finite numbers of shape {shape}, at most {FARTHEST:g}"
+    if given.shape != shape or not (np.abs(given) <= MAX_POSE_COORDINATE).all():
+        valid = f"finite numbers of shape {shape}, at most {MAX_POSE_COORDINATE:g}"
         raise OptionError(f"{name} must be {valid}; got {quoted(values)}")
     return given

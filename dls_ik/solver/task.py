@@ -21,10 +21,10 @@ from dls_ik.text import listing, quoted
 
 AXES = "xyz"
 FRAMES = ("base", "target")
-ANGLES = ("vector", "euler")
-VECTOR, SINE = "vector", "sine"
-ROTATION_ERRORS = (VECTOR, SINE)
-WEIGHTS = (1e-9, 1e9)  # minimum and maximum weight; beyond, squared errors would lose digits
+ANGLE_KINDS = ("vector", "euler")
+VECTOR_ERROR, SINE_ERROR = "vector", "sine"
+ROTATION_ERRORS = (VECTOR_ERROR, SINE_ERROR)
+WEIGHT_RANGE = (1e-9, 1e9)  # minimum and maximum weight; beyond, squared errors would lose digits
 # The target of a row that exceeds its tolerance is an error of this share of the tolerance.
 INNER_SHARE = 0.95
 SECOND_EULER = 4  # component of the second Euler angle
@@ -91,7 +91,7 @@ class Task:
             raise OptionError(
                 f"frame of a task must be 'base' or 'target'; got {quoted(self.frame)}"
             )
-        if not isinstance(self.angles, str) or self.angles not in ANGLES:
+        if not isinstance(self.angles, str) or self.angles not in ANGLE_KINDS:
             raise OptionError(
                 f"angles of a task must be 'vector' or 'euler'; got {quoted(self.angles)}"
             )
@@ -194,7 +194,7 @@ def build_task(
     task: Tasks,
     rotation_weight: float,
     length_unit: float = 1.0,
-    rotation_error: str = VECTOR,
+    rotation_error: str = VECTOR_ERROR,
 ) -> TaskParams:
     """Build the struct of the tasks of all tips for the kernels.
 
@@ -293,21 +293,21 @@ def _compared_rotation(task: Task, rotation_error: str) -> tuple[int, int]:
             vectors.
     """
     rotation = task.rotation
-    if rotation and rotation_error == SINE:
-        if rotation != AXES or task.angles != VECTOR or any(task.rotation_tolerance):
+    if rotation and rotation_error == SINE_ERROR:
+        if rotation != AXES or task.angles != VECTOR_ERROR or any(task.rotation_tolerance):
             raise OptionError(
                 "rotation_error 'sine' needs a task with all three rotation axes, as a vector "
                 f"without tolerance; got {task!r}"
             )
-        return kernels.SINE, 0
+        return kernels.ROTATION_SINE, 0
     if rotation and task.angles == "euler":
-        return kernels.EULER, 0
+        return kernels.ROTATION_EULER, 0
     if len(rotation) == 2:
         (pointing,) = set(AXES) - set(rotation)
-        return kernels.SWING, AXES.index(pointing)
+        return kernels.ROTATION_SWING, AXES.index(pointing)
     if len(rotation) == 1:
-        return kernels.TWIST, AXES.index(rotation)
-    return (kernels.VECTOR if rotation else kernels.FREE), 0
+        return kernels.ROTATION_TWIST, AXES.index(rotation)
+    return (kernels.ROTATION_VECTOR if rotation else kernels.ROTATION_FREE), 0
 
 
 def strict_goal(goal: StopCriteria, task: TaskParams) -> StopCriteria:
@@ -411,7 +411,7 @@ def _checked_weights(given: Any, rows: int) -> tuple[float, ...] | None:
         weights = () if isinstance(given, str) else tuple(float(weight) for weight in given)
     except (TypeError, ValueError, OverflowError):
         weights = ()
-    low, high = WEIGHTS
+    low, high = WEIGHT_RANGE
     if len(weights) != rows or not all(low <= weight <= high for weight in weights):
         raise OptionError(
             f"weights of a task must be numbers from {low:g} to {high:g}, one for each row "

@@ -22,7 +22,7 @@ from dls_ik.text import listing, quoted
 LOG = logging.getLogger("dls_ik")
 
 MIN_DURATION = 1e-3  # [s] minimum duration of a path segment
-NANOSECONDS = 1_000_000_000  # nanoseconds per second
+NANOSECONDS_PER_SECOND = 1_000_000_000
 MAX_SPEED_EXCESS = 1e-6  # maximum relative excess over a velocity limit due to rounding
 
 
@@ -133,7 +133,7 @@ def trajectory_message(robot: RobotModel, t: Array, q: Array, frame_id: str = ""
     message = messages.JointTrajectory(joint_names=list(robot.joint_names))
     message.header.frame_id = frame_id
     for at, values in zip((t - t[0]).tolist(), q.tolist(), strict=True):
-        seconds, nanoseconds = divmod(round(at * NANOSECONDS), NANOSECONDS)
+        seconds, nanoseconds = divmod(round(at * NANOSECONDS_PER_SECOND), NANOSECONDS_PER_SECOND)
         start = durations.Duration(sec=seconds, nanosec=nanoseconds)
         point = messages.JointTrajectoryPoint(positions=values, time_from_start=start)
         message.points.append(point)

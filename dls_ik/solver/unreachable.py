@@ -21,7 +21,7 @@ from dls_ik.core.types import Array
 from dls_ik.model.reach import FREE_ROTATION, build_reach
 from dls_ik.model.robot import RobotModel
 from dls_ik.solver.options import SolverOptions
-from dls_ik.solver.task import AXES, VECTOR, Task, is_bound
+from dls_ik.solver.task import AXES, VECTOR_ERROR, Task, is_bound
 
 
 class TaskRegion(NamedTuple):
@@ -68,7 +68,7 @@ def _rotation(task: Task, options: SolverOptions) -> tuple[int | None, float]:
     """
     axes = [AXES.index(axis) for axis in task.rotation]
     bounded = all(is_bound(3 + k, task.rotation_tolerance[k], task.angles) for k in axes)
-    if len(axes) < 2 or not bounded or options.rotation_error != VECTOR:
+    if len(axes) < 2 or not bounded or options.rotation_error != VECTOR_ERROR:
         return FREE_ROTATION, math.inf
     tolerances = [task.rotation_tolerance[k] for k in axes]
     if task.angles == "euler":

@@ -18,7 +18,7 @@ from dls_ik.scene.srdf import Pair
 from dls_ik.servo import ServoState
 from dls_ik.servo.joint_motion import MotionPlan, plan_motion
 from dls_ik.servo.local_ik import default_method
-from dls_ik.solver.hard_paths import STEP
+from dls_ik.solver.hard_paths import BARE_STEP_DURATION
 from dls_ik.solver.solver import IkSolver
 from dls_ik.solver.stepper import paced_stepper
 from dls_ik.solver.task import Tasks
@@ -27,7 +27,7 @@ from dls_ik.viewer.source import LocalSource, Sample, sample_at
 # Joint speed on a planned path relative to the velocity limit; 1 rad/s or m/s replaces no limit
 PATH_SPEED_SHARE = 0.5
 # Minimum time [s] between two searches if scene or target have changed, and if they have not
-SEARCH_INTERVAL, SAME_SEARCH_INTERVAL = 0.2, 2.0
+NEW_SEARCH_INTERVAL, SAME_SEARCH_INTERVAL = 0.2, 2.0
 NUM_STEP_CHECKS = 4  # number of configurations that are tested for collisions in each step
 GOAL_TIMEOUT = 0.1  # time limit of the search for configurations at the target [s]
 MAX_SEARCH_NODES = 1000  # maximum number of planner nodes in a search
@@ -58,7 +58,7 @@ class AvoidingSource(LocalSource):
             robot, task=task, scene=scene, timeout=GOAL_TIMEOUT, solve_type="distance"
         )
         still = robot.clip(np.zeros(robot.n))
-        self._probe = paced_stepper(robot, default_method(robot), still, STEP, task)
+        self._probe = paced_stepper(robot, default_method(robot), still, BARE_STEP_DURATION, task)
         bounded = np.where(np.isfinite(robot.velocity), robot.velocity, 1.0)
         self._speed = PATH_SPEED_SHARE * bounded  # (n,) [rad/s or m/s]
         self._path: list[Array] = []  # remaining configurations (n,) of the planned path
@@ -101,7 +101,7 @@ class AvoidingSource(LocalSource):
         if target is None or self._search is not None:
             return
         is_same = asked is not None and asked[0] is world and np.array_equal(asked[1], target)
-        if now >= self._again + (SAME_SEARCH_INTERVAL if is_same else SEARCH_INTERVAL):
+        if now >= self._again + (SAME_SEARCH_INTERVAL if is_same else NEW_SEARCH_INTERVAL):
             self._again, self._asked = now, (world, target)
             seed = int(1e3 * max(now, 0.0))
             self._search = self._executor.submit(

@@ -21,7 +21,7 @@ from dls_ik.viewer.replay import read_path
 from dls_ik.viewer.session import Session
 
 REPLAY_LINE = "A joint path of <code>dls-ik path</code> (CSV, JSON), or a recording of this page."
-LINE = f"<div style='padding:0 12px 6px;font-size:12px;color:{DIMMED}'>{{}}</div>"
+FILE_LINE_HTML = f"<div style='padding:0 12px 6px;font-size:12px;color:{DIMMED}'>{{}}</div>"
 SEEK_STEP = 0.01  # [s] step of the time slider of a replay
 
 
@@ -35,7 +35,7 @@ class ReplayPanel:
         can_place = session.sources[0].can_place
         with gui.add_folder("Replay", expand_by_default=False, visible=can_place):
             self._refusal = RefusalLine(gui)
-            self._line = gui.add_html(LINE.format(REPLAY_LINE))
+            self._line = gui.add_html(FILE_LINE_HTML.format(REPLAY_LINE))
             upload = gui.add_upload_button("Open a file", color="gray", mime_type=".csv,.json")
             time = gui.add_slider(
                 "Time [s]", min=0.0, max=1.0, step=SEEK_STEP, initial_value=0.0, visible=False
@@ -54,9 +54,9 @@ class ReplayPanel:
             self._time.handle.visible = self._stop.visible = is_shown
             if path is not None:
                 self._time.handle.max = max(path.duration, 2 * SEEK_STEP)
-                self._line.content = LINE.format(escape(f"{path.name}: {path.message}"))
+                self._line.content = FILE_LINE_HTML.format(escape(f"{path.name}: {path.message}"))
             else:
-                self._line.content = LINE.format(REPLAY_LINE)
+                self._line.content = FILE_LINE_HTML.format(REPLAY_LINE)
         self._time.update()
 
     def _time_now(self) -> float | None:
@@ -88,7 +88,9 @@ class RecordPanel:
         self._session, self._save = session, save
         with gui.add_folder("Recording", expand_by_default=False):
             self._button = gui.add_button(START_RECORDING, color="gray")
-            self._line = gui.add_html(LINE.format("Records the motion of all arms as CSV."))
+            self._line = gui.add_html(
+                FILE_LINE_HTML.format("Records the motion of all arms as CSV.")
+            )
         self._button.on_click(self._start_or_finish)
 
     def _start_or_finish(self, event: Any) -> None:
@@ -117,7 +119,7 @@ class RecordPanel:
         self._say(message)
 
     def _say(self, message: str) -> None:
-        self._line.content = LINE.format(escape(message))
+        self._line.content = FILE_LINE_HTML.format(escape(message))
 
 
 PICTURE_NAME, CURVES_NAME = "dls-ik-scene.png", "dls-ik-curves.csv"
@@ -132,7 +134,7 @@ class ExportPanel:
         with gui.add_folder("Export", expand_by_default=False):
             picture = gui.add_button("Scene as PNG", color="gray")
             curves = gui.add_button("Curves as CSV", color="gray")
-            self._line = gui.add_html(LINE.format("View of the scene; plotted curves."))
+            self._line = gui.add_html(FILE_LINE_HTML.format("View of the scene; plotted curves."))
         picture.on_click(self._send_picture)
         curves.on_click(self._send_curves)
 
@@ -144,11 +146,13 @@ class ExportPanel:
                 *size, transport_format="png", timeout=RENDER_TIMEOUT
             )
         except TimeoutError:
-            self._line.content = LINE.format("the browser sent no picture before the timeout")
+            self._line.content = FILE_LINE_HTML.format(
+                "the browser sent no picture before the timeout"
+            )
             return
         content = png(rendered)
         event.client.send_file_download(PICTURE_NAME, content, save_immediately=True)
-        self._line.content = LINE.format(f"{PICTURE_NAME}: {size[1]} x {size[0]}")
+        self._line.content = FILE_LINE_HTML.format(f"{PICTURE_NAME}: {size[1]} x {size[0]}")
 
     def _send_curves(self, event: Any) -> None:
         names = [source.name for source in self._session.sources]
@@ -156,7 +160,9 @@ class ExportPanel:
             names = [self._session.replay.name]
         content = self._session.history.table(names)
         event.client.send_file_download(CURVES_NAME, content, save_immediately=True)
-        self._line.content = LINE.format(f"{CURVES_NAME}: {content.count(bytes([10])) - 1} rows")
+        self._line.content = FILE_LINE_HTML.format(
+            f"{CURVES_NAME}: {content.count(bytes([10])) - 1} rows"
+        )
 
 
 def png(image: Any) -> bytes:

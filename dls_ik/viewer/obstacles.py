@@ -24,16 +24,16 @@ from dls_ik.viewer.panels import DIMMED, RefusalLine
 from dls_ik.viewer.session import Session
 from dls_ik.viewer.shapes import Colour, link_poses, pose_from_wxyz, wxyz_from_pose
 
-OBSTACLE: Colour = (214, 158, 84)
-TOUCHING: Colour = (220, 38, 38)
-NEAREST: Colour = (13, 148, 136)
+OBSTACLE_COLOUR: Colour = (214, 158, 84)
+TOUCHING_COLOUR: Colour = (220, 38, 38)
+NEAREST_COLOUR: Colour = (13, 148, 136)
 OBJECT_OPACITY, PLANE_OPACITY = 0.55, 0.2  # opacity of objects, and of planes
 # Width of a plane relative to the robot's size, and its thickness [m]
 PLANE_WIDTH, PLANE_THICKNESS = 4.0, 2e-3
 NEW_BOX_SIZE = 0.15  # edge length of a new box, relative to the robot's size
 HANDLE_SIZE = 0.22  # size of the drag handles, relative to the robot's size
-NONE = "none"
-LINE = "<div style='padding:0 12px 6px;font-size:12.5px;line-height:1.35'>{}</div>"
+NO_OBSTACLE = "none"
+OBSTACLE_LINE_HTML = "<div style='padding:0 12px 6px;font-size:12.5px;line-height:1.35'>{}</div>"
 NO_PAIR = "No pair is checked for collisions."
 OBSTACLE_HINT = "Click an obstacle, then drag it by its handles."
 
@@ -73,10 +73,15 @@ class ObstacleView:
         self._handle.on_update(lambda _: self._drag())
         nothing = np.zeros((1, 2, 3), np.float32)
         self._line = nodes.add_line_segments(
-            "/nearest", nothing, NEAREST, thickness=4.0, thickness_units="screen", visible=False
+            "/nearest",
+            nothing,
+            NEAREST_COLOUR,
+            thickness=4.0,
+            thickness_units="screen",
+            visible=False,
         )
         ends = ("/nearest_a", "/nearest_b")
-        self._ends = [nodes.add_icosphere(n, 0.008 * size, color=NEAREST) for n in ends]
+        self._ends = [nodes.add_icosphere(n, 0.008 * size, color=NEAREST_COLOUR) for n in ends]
 
     def show(self, q: Array) -> ClosestPair | None:
         """Draw all objects and the closest pair at joint positions q (n,) [rad or m].
@@ -184,7 +189,7 @@ class ObstacleView:
                 f"{path}/{i}",
                 np.asarray(mesh.vertices, np.float32),
                 np.asarray(mesh.faces, np.uint32),
-                color=OBSTACLE,
+                color=OBSTACLE_COLOUR,
                 opacity=PLANE_OPACITY if flat else OBJECT_OPACITY,
                 flat_shading=True,
                 side="double",
@@ -200,7 +205,7 @@ class ObstacleView:
         touching = closest is not None and closest.distance <= 0.0
         for name, each in self._drawn.items():
             is_in_the_way = closest is not None and touching and name in closest.names
-            each.paint(TOUCHING if is_in_the_way else OBSTACLE)
+            each.paint(TOUCHING_COLOUR if is_in_the_way else OBSTACLE_COLOUR)
         for handle in (self._line, *self._ends):
             handle.visible = closest is not None
         if closest is None:
@@ -210,7 +215,7 @@ class ObstacleView:
         self._line.points = points[None].astype(np.float32)
         for end, point in zip(self._ends, points, strict=True):
             end.position = point
-            end.color = TOUCHING if touching else NEAREST
+            end.color = TOUCHING_COLOUR if touching else NEAREST_COLOUR
 
 
 class _Drawn(NamedTuple):
@@ -271,8 +276,8 @@ class ObstaclePanel:
         with gui.add_folder("Obstacles"):
             self._line = gui.add_html("")
             self._refusal = RefusalLine(gui)
-            obstacles = gui.add_dropdown("Obstacle", (NONE,), hint=OBSTACLE_HINT)
-            self._list = Input(server, obstacles, lambda: view.chosen or NONE, self._choose)
+            obstacles = gui.add_dropdown("Obstacle", (NO_OBSTACLE,), hint=OBSTACLE_HINT)
+            self._list = Input(server, obstacles, lambda: view.chosen or NO_OBSTACLE, self._choose)
             side = round(NEW_BOX_SIZE * size, 2)
             self._sides = gui.add_vector3(
                 "Box [m]", (side, side, side), min=(0.01,) * 3, step=0.01, hint="edge lengths"
@@ -282,11 +287,11 @@ class ObstaclePanel:
 
     def update(self, closest: ClosestPair | None) -> None:
         """Show the names of the closest pair, and list the current obstacles."""
-        words = LINE.format(self._words(closest))
+        words = OBSTACLE_LINE_HTML.format(self._words(closest))
         if self._line.content != words:
             self._line.content = words
         scene = self._session.scene
-        names = (NONE, *(scene.objects if scene is not None else ()))
+        names = (NO_OBSTACLE, *(scene.objects if scene is not None else ()))
         if tuple(self._list.handle.options) != names:
             self._list.handle.options = names
         self._list.update()
@@ -300,7 +305,7 @@ class ObstaclePanel:
         return line if closest is None else f"{_in_words(closest)}<br>{line}"
 
     def _choose(self, name: str) -> None:
-        self._view.choose(None if name == NONE else name)
+        self._view.choose(None if name == NO_OBSTACLE else name)
 
     def _add(self) -> None:
         """Add a box with the entered edge lengths next to the tip of the first arm."""

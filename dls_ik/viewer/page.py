@@ -24,7 +24,7 @@ from dls_ik.viewer.panels import (
     StatusLine,
     TargetPanel,
 )
-from dls_ik.viewer.plots import CONDITIONING, MOTION, Plots, joint_bars, speed_unit
+from dls_ik.viewer.plots import CONDITIONING_TAB, MOTION_TAB, Plots, joint_bars, speed_unit
 from dls_ik.viewer.presets import Preset
 from dls_ik.viewer.replay import ReplayPath
 from dls_ik.viewer.scene import PHONE, SHEET, SceneView
@@ -109,7 +109,7 @@ class Page:
         self._record = RecordPanel(gui, session, save)
         self._export = ExportPanel(gui, session)
         panel = gui.add_panel()
-        self._tabs = {name: panel.add_tab(name) for name in (MOTION, CONDITIONING)}
+        self._tabs = {name: panel.add_tab(name) for name in (MOTION_TAB, CONDITIONING_TAB)}
         panel.dock_left()
         panel.set_width(PLOTS_WIDTH)
         if is_compact:

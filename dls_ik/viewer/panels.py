@@ -109,7 +109,7 @@ class RefusalLine:
 
 
 WATCH = "<div style='padding:0 12px 6px;font-size:12.5px;line-height:1.35'>{}</div>"
-BLOCKED = (
+BLOCKED_HTML = (
     " <b>Blocked:</b> {} and {} would collide, because the path was computed without obstacles. "
     "The arms stop before a collision."
 )
@@ -149,7 +149,7 @@ class PresetPanel:
             text = f"<b>Watch:</b> {escape(preset.watch)}"
             pair = self._session.in_the_way(preset)
             if pair is not None:
-                text += BLOCKED.format(*map(escape, pair))
+                text += BLOCKED_HTML.format(*map(escape, pair))
         self._watch.content = WATCH.format(text)
 
     def _play(self, preset: Preset) -> None:

@@ -70,7 +70,7 @@ def velocity_ellipsoid(robot: RobotModel, q: Array) -> tuple[Array, Array]:
 CURVE_DURATION, MAX_CURVE_POINTS = 10.0, 250  # duration [s] and number of points of a curve
 MAX_CONDITION = 1e6  # larger condition numbers are drawn as this value
 ROTATION = "Rotation error"
-MOTION, CONDITIONING = "Motion", "Conditioning"  # tabs of the page
+MOTION_TAB, CONDITIONING_TAB = "Motion", "Conditioning"  # tabs of the page
 
 
 class Curve(NamedTuple):
@@ -85,11 +85,11 @@ class Curve(NamedTuple):
 
 
 CURVES = (
-    Curve(MOTION, "Fastest joint", "rad/s", lambda s, m: m.speed),
-    Curve(MOTION, "Position error", "mm", lambda s, m: 1e3 * s.position_error, 5.0),
-    Curve(MOTION, ROTATION, "deg", lambda s, m: float(np.degrees(s.rotation_error))),
+    Curve(MOTION_TAB, "Fastest joint", "rad/s", lambda s, m: m.speed),
+    Curve(MOTION_TAB, "Position error", "mm", lambda s, m: 1e3 * s.position_error, 5.0),
+    Curve(MOTION_TAB, ROTATION, "deg", lambda s, m: float(np.degrees(s.rotation_error))),
     Curve(
-        CONDITIONING,
+        CONDITIONING_TAB,
         "Least singular value of J",
         "m/rad",
         lambda s, m: m.least_singular_value,
@@ -97,13 +97,13 @@ CURVES = (
         np.fmin,
     ),
     Curve(
-        CONDITIONING,
+        CONDITIONING_TAB,
         "Condition number of J",
         "log10",
         lambda s, m: float(np.log10(min(m.condition, MAX_CONDITION))),
     ),
     Curve(
-        CONDITIONING,
+        CONDITIONING_TAB,
         "Largest activation h of a joint limit",
         "0 free, 1 at the limit",
         lambda s, m: float(m.activation.max()),
@@ -155,7 +155,7 @@ class CurveHistory:
         writer = csv.writer(text)
         arms = [f"{letter}: {name}" for letter, name in zip(LETTERS, names, strict=False)]
         columns = [f"{c.title} [{c.unit}] {arm}" for c in CURVES for arm in arms]
-        writer.writerow([TIME, *columns])
+        writer.writerow([TIME_LABEL, *columns])
         for row in list(self._rows):
             if len(row) == 1 + len(columns):
                 writer.writerow(["" if np.isnan(x) else f"{x:.9g}" for x in row])
@@ -183,10 +183,10 @@ class CurveHistory:
 # Colours of the arms, which colour-blind people can tell apart on white and on black
 ARM_COLOURS: tuple[Colour, ...] = ((43, 112, 239), (234, 98, 12), (20, 160, 120), (192, 80, 190))
 LETTERS = "ABCD"
-TIME = "time [s]"
-GREEN: Colour = (22, 163, 74)
-AMBER: Colour = (245, 158, 11)
-RED: Colour = (220, 38, 38)
+TIME_LABEL = "time [s]"
+GREEN_RGB: Colour = (22, 163, 74)
+AMBER_RGB: Colour = (245, 158, 11)
+RED_RGB: Colour = (220, 38, 38)
 # Distances to a limit, relative to the joint's range, below which the colour is amber and red
 NEAR_LIMIT, AT_LIMIT = 0.15, 0.05
 
@@ -201,10 +201,10 @@ def limit_colour(q: float, lower: float, upper: float) -> Colour:
     width = upper - lower
     distance = min(q - lower, upper - q)
     if not np.isfinite(width):
-        return GREEN
+        return GREEN_RGB
     if distance < AT_LIMIT * width or width <= 0.0:
-        return RED
-    return AMBER if distance < NEAR_LIMIT * width else GREEN
+        return RED_RGB
+    return AMBER_RGB if distance < NEAR_LIMIT * width else GREEN_RGB
 
 
 # Live plots of the last seconds, a line for each arm
@@ -332,7 +332,7 @@ JOINT_MARK = (
     "border-radius:1px;background:{colour}'></span>"
 )
 NO_LIMITS = "rgba(128,136,149,0.28)"
-MAX_NAME_LENGTH = 18  # characters that fit next to a bar; longer names are placed above it
+MAX_BAR_NAME_LENGTH = 18  # characters that fit next to a bar; longer names are placed above it
 
 
 def joint_bars(robot: RobotModel, qs: Sequence[Array]) -> str:
@@ -346,7 +346,7 @@ def joint_bars(robot: RobotModel, qs: Sequence[Array]) -> str:
         qs: Joint positions (n,) of each arm [rad or m].
     """
     longest = max(map(len, robot.joint_names))
-    basis = f"0 0 {6.2 * longest + 4.0:.0f}px" if longest <= MAX_NAME_LENGTH else "1 0 100%"
+    basis = f"0 0 {6.2 * longest + 4.0:.0f}px" if longest <= MAX_BAR_NAME_LENGTH else "1 0 100%"
     rows = [_bar_row(robot, j, [float(q[j]) for q in qs], basis) for j in range(robot.n)]
     return f"<div style='max-height:340px;overflow-y:auto;padding:2px 10px'>{''.join(rows)}</div>"
 
@@ -378,7 +378,7 @@ def _mark(value: float, colour: Colour, lower: float, upper: float) -> str:
 
 def _bands() -> str:
     """Return the CSS background of a joint bar: grey, with amber and red bands at both limits."""
-    red, amber = (f"rgba{(*colour, 0.35)}" for colour in (RED, AMBER))
+    red, amber = (f"rgba{(*colour, 0.35)}" for colour in (RED_RGB, AMBER_RGB))
     at, near = 100 * AT_LIMIT, 100 * NEAR_LIMIT
     return (
         f"linear-gradient(90deg,{red} 0 {at:g}%,{amber} {at:g}% {near:g}%,"
@@ -390,11 +390,11 @@ def _bands() -> str:
 # Recording as CSV: a row for each arm at each step, units in the header
 
 POSE_COLUMNS = ("x [m]", "y [m]", "z [m]", "qw", "qx", "qy", "qz")
-MAX_ROWS = 500_000
+MAX_RECORDED_ROWS = 500_000
 
 
 class CsvRecorder:
-    """Recording of the arms as CSV, with one row per arm and step, at most MAX_ROWS rows."""
+    """Recording of the arms as CSV: one row per arm and step, at most MAX_RECORDED_ROWS rows."""
 
     def __init__(self, robot: RobotModel) -> None:
         self._text = io.StringIO(newline="")
@@ -404,7 +404,7 @@ class CsvRecorder:
 
     def add(self, arms: Iterable[tuple[str, Sample, Measures]]) -> None:
         """Write a row for each arm, whose name, state and measures are given."""
-        if self.rows >= MAX_ROWS:
+        if self.rows >= MAX_RECORDED_ROWS:
             return
         for arm in arms:
             self._writer.writerow(_csv_row(*arm))
@@ -419,7 +419,7 @@ def csv_header(robot: RobotModel) -> list[str]:
     """Return the names of the columns of a recording."""
     joints = [*zip(robot.joint_names, robot.units, strict=True)]
     return [
-        TIME,
+        TIME_LABEL,
         "arm",
         "state",
         *(f"q {name} [{unit}]" for name, unit in joints),

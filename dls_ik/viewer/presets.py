@@ -17,13 +17,13 @@ from dls_ik.core.types import Array
 from dls_ik.errors import DlsIkError
 from dls_ik.model.robot import RobotModel
 from dls_ik.solver.hard_paths import (
-    CROSSING,
-    EDGE,
+    BARE_STEP_DURATION,
     MAX_RESTARTS,
-    METHODS,
-    PASSING,
+    PATH_METHODS,
+    PATH_PAST_SINGULARITY,
+    PATH_THROUGH_SINGULARITY,
+    PATH_TO_EDGE,
     SOLVE_TIMEOUT,
-    STEP,
     PathSearch,
 )
 from dls_ik.solver.solver import IkSolver
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from dls_ik.scene.snapshot import SceneSnapshot
     from dls_ik.scene.srdf import Pair
 
-REST_TIME = 1.0  # [s] time for which the target rests at each end of a path
+PATH_END_REST_TIME = 1.0  # [s] time for which the target rests at each end of a path
 FOLLOWER = "dls"
 
 
@@ -85,8 +85,13 @@ def pair_in_the_way(
         world: State of the scene.
         task: See :class:`dls_ik.IkSolver`.
     """
-    stepper = paced_stepper(robot, FOLLOWER, preset.start, STEP, task)
-    Ts = np.array([preset.pose(time) for time in np.arange(STEP, preset.period, STEP)])
+    stepper = paced_stepper(robot, FOLLOWER, preset.start, BARE_STEP_DURATION, task)
+    Ts = np.array(
+        [
+            preset.pose(time)
+            for time in np.arange(BARE_STEP_DURATION, preset.period, BARE_STEP_DURATION)
+        ]
+    )
     q = np.concatenate([preset.start[None], stepper.run(Ts, len(Ts)).q])
     colliding = np.flatnonzero(world.in_collision(q))
     return world.colliding_pair(q[colliding[0]]) if len(colliding) else None
@@ -102,7 +107,7 @@ def _there_and_back(Ts: Array, duration: float) -> tuple[Array, float]:
     Returns:
         Poses (k, 4, 4) at the same time steps, and the duration of the whole path [s].
     """
-    rests = round(REST_TIME * (len(Ts) - 1) / duration)
+    rests = round(PATH_END_REST_TIME * (len(Ts) - 1) / duration)
     path = [Ts[:1]] * rests + [Ts] + [Ts[-1:]] * rests + [Ts[-2::-1]]
     closed = np.concatenate(path)
     return closed, (len(closed) - 1) * duration / (len(Ts) - 1)
@@ -153,12 +158,12 @@ def start_configuration(
 
 # Path through a singularity
 
-ALONG = "along the direction that the tip loses there"
+LOST_DIRECTION_TEXT = "along the direction that the tip loses there"
 PATH_DESCRIPTIONS = {
-    CROSSING: f"crosses a singular configuration {ALONG}",
-    PASSING: f"passes a singular configuration closely, {ALONG}",
-    EDGE: "comes to the edge of the reach, where the arm is stretched and singular, and {:.1g} mm "
-    "beyond",
+    PATH_THROUGH_SINGULARITY: f"crosses a singular configuration {LOST_DIRECTION_TEXT}",
+    PATH_PAST_SINGULARITY: f"passes a singular configuration closely, {LOST_DIRECTION_TEXT}",
+    PATH_TO_EDGE: "comes to the edge of the reach, where the arm is stretched and singular, and "
+    "{:.1g} mm beyond",
 }
 REDUNDANT_ARM_NOTE = "A joint to spare does not help: all joints together lose the direction"
 NONREDUNDANT_ARM_NOTE = "The arm has no joint to spare that could avoid the singularity"
@@ -183,7 +188,7 @@ def through_singularity(search: PathSearch) -> Preset | None:
     )
     closed = np.concatenate([path.Ts, path.Ts[:1]])
     period = (len(closed) - 1) * path.dt
-    return Preset("Through a singularity", watch, METHODS, path.start, closed, period)
+    return Preset("Through a singularity", watch, PATH_METHODS, path.start, closed, period)
 
 
 # Path out of reach: a straight line away from the shoulder to a point out of reach
@@ -206,7 +211,7 @@ def out_of_reach(arm: PathSearch) -> Preset:
     way = np.linspace(0.0, max(REACH_FACTOR * reach - length, 0.2 * reach), NUM_POSES)
     Ts = np.repeat(T[None], NUM_POSES, axis=0)
     Ts[:, :3, 3] += way[:, None] * direction
-    return Preset("Out of reach", REACH_WATCH, METHODS, arm.start, *_there_and_back(Ts, 4.0))
+    return Preset("Out of reach", REACH_WATCH, PATH_METHODS, arm.start, *_there_and_back(Ts, 4.0))
 
 
 # Path into a joint limit: tip poses while a single joint moves beyond its limit

@@ -17,9 +17,11 @@ from dls_ik.errors import DlsIkError
 from dls_ik.model.robot import RobotModel
 from dls_ik.text import listing, quoted
 
-MAX_BYTES = 64 * 1024 * 1024
+MAX_RECORDING_BYTES = 64 * 1024 * 1024
 MAX_POINTS = 1_000_000
-FORMS = "a CSV file with the header t,JOINT,..., or JSON with joint_names, t and positions"
+RECORDING_FORMS = (
+    "a CSV file with the header t,JOINT,..., or JSON with joint_names, t and positions"
+)
 
 
 class PathFileError(DlsIkError):
@@ -100,24 +102,24 @@ def read_path(robot: RobotModel, name: str, content: bytes) -> ReplayPath:
     Raises:
         PathFileError: If the file has another format, lacks joints, or is too large.
     """
-    if len(content) > MAX_BYTES:
-        raise PathFileError(f"{quoted(name)} is larger than {MAX_BYTES >> 20} MB")
+    if len(content) > MAX_RECORDING_BYTES:
+        raise PathFileError(f"{quoted(name)} is larger than {MAX_RECORDING_BYTES >> 20} MB")
     try:
         text = content.decode("utf-8-sig")
         columns = _json_columns(text) if text.lstrip().startswith("{") else _csv_columns(text)
     except (ValueError, TypeError, KeyError, IndexError, csv.Error, RecursionError) as error:
-        raise PathFileError(f"{quoted(name)} is not {FORMS}") from error
+        raise PathFileError(f"{quoted(name)} is not {RECORDING_FORMS}") from error
     missing = [joint for joint in robot.joint_names if joint not in columns]
     if missing:
         raise PathFileError(
             f"{quoted(name)} has no joint {listing(missing)}; it has "
-            f"{listing([joint for joint in columns if joint != TIME]) or 'none'}"
+            f"{listing([joint for joint in columns if joint != TIME_KEY]) or 'none'}"
         )
     q = np.stack([columns[joint] for joint in robot.joint_names], axis=1)
-    return joint_path(robot, columns[TIME], q, name)
+    return joint_path(robot, columns[TIME_KEY], q, name)
 
 
-TIME = "t"
+TIME_KEY = "t"
 ARM, PAGE_TIME = "arm", "time [s]"  # columns of a recording of the page
 
 
@@ -126,7 +128,7 @@ def _json_columns(text: str) -> dict[str, Array]:
     positions = np.array(document["positions"], dtype=float)
     names = [str(name) for name in document["joint_names"]]
     columns = dict(zip(names, positions.T, strict=True))
-    return {**columns, TIME: np.array(document["t"], dtype=float)}
+    return {**columns, TIME_KEY: np.array(document["t"], dtype=float)}
 
 
 def _csv_columns(text: str) -> dict[str, Array]:
@@ -140,10 +142,10 @@ def _csv_columns(text: str) -> dict[str, Array]:
     if PAGE_TIME in header:
         rows = [row for row in rows if row[ARM] == rows[0][ARM]]
         names = {name: name[2:].rsplit(" ", 1)[0] for name in header if name.startswith("q ")}
-        names[PAGE_TIME] = TIME
+        names[PAGE_TIME] = TIME_KEY
     else:
         names = {name: name for name in header}
     table = {ours: np.array([float(row[name]) for row in rows]) for name, ours in names.items()}
-    if TIME not in table:
-        raise KeyError(TIME)
+    if TIME_KEY not in table:
+        raise KeyError(TIME_KEY)
     return table

@@ -35,7 +35,8 @@ NUM_SIZE_SAMPLES = 80  # number of random configurations that determine the robo
 TARGET_COLOUR: Colour = (217, 28, 92)
 PATH_COLOUR: Colour = (128, 136, 149)
 GIZMO_SCALE = 0.16  # size of a target gizmo, relative to the robot's size
-HANDLE_LENGTH = 1.35 * GIZMO_SCALE  # length of a gizmo's handles, relative to the robot's size
+# length of a gizmo's handles, relative to the robot's size
+GIZMO_HANDLE_LENGTH = 1.35 * GIZMO_SCALE
 TRAIL_POINTS = 600
 TRAIL_STEP = 2e-3  # minimum distance of points of a trail, relative to the robot's size
 ELLIPSOID_SCALE = 0.2  # [s] a speed of 1 m/s is drawn 0.2 m long
@@ -115,9 +116,10 @@ class SceneView:
             client: Client whose camera moves; None moves the cameras of all clients.
         """
         parts = [self._boxes.corners(q)]
-        axes = HANDLE_LENGTH * self.size * np.concatenate([np.zeros((1, 3)), np.eye(3)])
+        axes = GIZMO_HANDLE_LENGTH * self.size * np.concatenate([np.zeros((1, 3)), np.eye(3)])
         if points is not None:
-            rim = 0.4 * HANDLE_LENGTH * self.size  # margin for target handles at the ends of a path
+            # margin for target handles at the ends of a path
+            rim = 0.4 * GIZMO_HANDLE_LENGTH * self.size
             parts += [points.min(axis=0)[None] - rim, points.max(axis=0)[None] + rim, points]
         tips = self._robot.fk(q).reshape(-1, 4, 4)
         parts += [axes @ T[:3, :3].T + T[:3, 3] for T in tips]  # ends of the target handles

@@ -30,16 +30,18 @@ from dls_ik.errors import DlsIkError
 TRIED_PORTS = 50
 PORTS = 65536
 BRAND = (37, 99, 235)
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
-ANY = ("0.0.0.0", "::", "")  # noqa: S104  the server listens there only on request
+LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
+WILDCARD_BIND_HOSTS = ("0.0.0.0", "::", "")  # noqa: S104  the server listens there only on request
 HOST_HEADER = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:[0-9]+)?")
-OWN = "'self'"  # only pages of this server may embed the page
-NOTEBOOKS = f"{OWN} http://localhost:* http://127.0.0.1:* vscode-webview:"
-REFUSED = b"dls-ik: this page is not for pages and names of other hosts: open the printed address\n"
+OWN_ORIGIN = "'self'"  # only pages of this server may embed the page
+NOTEBOOKS = f"{OWN_ORIGIN} http://localhost:* http://127.0.0.1:* vscode-webview:"
+REFUSAL_BODY = (
+    b"dls-ik: this page is not for pages and names of other hosts: open the printed address\n"
+)
 # The page of viser connects to any server that the parameter ?websocket= of its address names, and
 # executes messages of that server. This policy allows connections to our server only, and allows
 # only the pages {frames} to embed the page.
-HEADERS = {
+RESPONSE_HEADERS = {
     "Content-Security-Policy": "connect-src 'self' ws://{host} data: blob:; "
     "frame-ancestors {frames}; form-action 'none'; base-uri 'none'; object-src 'none'",
     "X-Content-Type-Options": "nosniff",
@@ -68,7 +70,7 @@ class PageServer(viser.ViserServer):  # type: ignore[misc]
         GateError: If the requests of the server cannot be checked.
     """
 
-    def __init__(self, host: str, port: int, frames: str = OWN) -> None:
+    def __init__(self, host: str, port: int, frames: str = OWN_ORIGIN) -> None:
         check_port(host, port)
         try:
             with guarded(host, frames):
@@ -95,7 +97,7 @@ def open_server(host: str, port: int, title: str, is_framed: bool = False) -> Pa
         GateError: If the requests of the server cannot be checked.
     """
     rich.get_console().quiet = True  # suppresses viser's table of addresses
-    server = PageServer(host, port, NOTEBOOKS if is_framed else OWN)
+    server = PageServer(host, port, NOTEBOOKS if is_framed else OWN_ORIGIN)
     set_theme(server, is_dark=False)
     server.gui.set_panel_label(title)
     return server
@@ -143,7 +145,7 @@ def _bind_error(host: str, port: int) -> OSError | None:
 
 
 @contextlib.contextmanager
-def guarded(host: str, frames: str = OWN) -> Iterator[None]:
+def guarded(host: str, frames: str = OWN_ORIGIN) -> Iterator[None]:
     """Make a viser server that is started in a ``with`` block check its requests.
 
     Args:
@@ -159,12 +161,12 @@ def guarded(host: str, frames: str = OWN) -> Iterator[None]:
             asked = request.headers.get("Host")
             if not is_welcome(request.headers.get("Origin"), asked, host):
                 headers = Headers(
-                    {"Content-Type": "text/plain", "Content-Length": str(len(REFUSED))}
+                    {"Content-Type": "text/plain", "Content-Length": str(len(REFUSAL_BODY))}
                 )
-                return Response(http.HTTPStatus.FORBIDDEN, "Forbidden", headers, REFUSED)
+                return Response(http.HTTPStatus.FORBIDDEN, "Forbidden", headers, REFUSAL_BODY)
             response: Response | None = process_request(connection, request)
             if response is not None:  # the request is for a file, not for a websocket
-                for name, value in HEADERS.items():
+                for name, value in RESPONSE_HEADERS.items():
                     response.headers[name] = value.format(host=asked, frames=frames)
             return response
 
@@ -200,12 +202,12 @@ def _is_this_machine(name: str, host: str) -> bool:
         name: Host name or address that a client connects to.
         host: Host on which the server listens.
     """
-    if name in LOOPBACK or name == host.lower():
+    if name in LOOPBACK_HOSTS or name == host.lower():
         return True
-    if host in LOOPBACK:
+    if host in LOOPBACK_HOSTS:
         return False
     own = socket.gethostname().lower()
-    return name in (own, f"{own}.local") or (host in ANY and _is_address(name))
+    return name in (own, f"{own}.local") or (host in WILDCARD_BIND_HOSTS and _is_address(name))
 
 
 def _is_address(name: str) -> bool:

@@ -18,7 +18,7 @@ import numpy as np
 
 from dls_ik.core.types import Array
 from dls_ik.model.robot import RobotModel
-from dls_ik.solver.hard_paths import STEP
+from dls_ik.solver.hard_paths import BARE_STEP_DURATION
 from dls_ik.solver.task import Task, Tasks, too_few_joints
 from dls_ik.viewer.plots import CsvRecorder, CurveHistory, Measures, measure
 from dls_ik.viewer.presets import Preset, make_presets, pair_in_the_way, start_configuration
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 DRAG_HOLD_TIME = 1.0  # [s] time after a drag in which targets from other senders are not shown
 MAX_ARMS = 4
-MAX_LAG = 0.1  # [s] maximum time that is made up for after a gap between calls of Session.step
+# [s] maximum time that is made up for after a gap between calls of Session.step
+MAX_CATCH_UP_TIME = 0.1
 STEP_ROUNDING = 1e-6  # tolerance for rounding of times, relative to the length of a step
 
 MakeSource = Callable[[str, Array | None], Source]  # arguments: method, start (n,)
@@ -85,7 +86,7 @@ class Session:
         self._make_source = make_source
         self._lock = threading.RLock()
         self._sources = [source]
-        self._ticks = 0  # time of the clock in steps of length STEP
+        self._ticks = 0  # time of the clock in steps of length BARE_STEP_DURATION
         self._begin = 0  # [ticks] start of the preset or replay
         self._lag = 0.0  # [s] time for which steps are still to be made
         self._last: float | None = None  # [s] time of the last call of step
@@ -151,16 +152,16 @@ class Session:
             return
         passed = 0.0 if self._last is None or self.is_paused else now - self._last
         self._last = now
-        self._lag = min(self._lag + self.speed * passed, MAX_LAG)
-        steps = int(self._lag / STEP + STEP_ROUNDING)
-        self._lag -= steps * STEP
+        self._lag = min(self._lag + self.speed * passed, MAX_CATCH_UP_TIME)
+        steps = int(self._lag / BARE_STEP_DURATION + STEP_ROUNDING)
+        self._lag -= steps * BARE_STEP_DURATION
         steps, self._is_due = max(steps, int(self._is_due)), False
         for _ in range(steps):
-            yield self._ticks * STEP
+            yield self._ticks * BARE_STEP_DURATION
             self._ticks += 1
 
     def _since_begin(self) -> float:
-        return (self._ticks - self._begin) * STEP
+        return (self._ticks - self._begin) * BARE_STEP_DURATION
 
     def _advance(self, now: float) -> None:
         if self.replay is not None:
@@ -292,7 +293,7 @@ class Session:
     def seek(self, seconds: float) -> None:
         """Continue the replay at a time since the start of the path [s]."""
         with self._lock:
-            self._begin = self._ticks - round(seconds / STEP)
+            self._begin = self._ticks - round(seconds / BARE_STEP_DURATION)
             self._is_due = True
 
     def place(self, q: Array) -> None:
@@ -341,7 +342,7 @@ class Session:
     def _move_target(self) -> None:
         if self.preset is None:
             return
-        if self._since_begin() >= self.preset.period - STEP_ROUNDING * STEP:
+        if self._since_begin() >= self.preset.period - STEP_ROUNDING * BARE_STEP_DURATION:
             self._begin = self._ticks
             self._place(self.preset.start)  # a redundant arm may have ended in another posture
         self._set_target(self.preset.pose(self._since_begin()))

@@ -24,7 +24,7 @@ from dls_ik.model.rotations import (
     rotation_from_quaternion,
     transform,
 )
-from dls_ik.model.xml import MAX_BYTES as MAX_URDF_BYTES
+from dls_ik.model.xml import MAX_XML_BYTES as MAX_URDF_BYTES
 from dls_ik.scene.collada import read_unit
 from dls_ik.text import escape
 
@@ -142,14 +142,14 @@ class LinkBoxes:
 
 # Visuals of a URDF
 
-GREY: Colour = (170, 175, 182)
+LINK_GREY: Colour = (170, 175, 182)
 MIN_SHARP_ANGLE = np.deg2rad(35.0)  # [rad] larger angles between faces are drawn as sharp edges
 MAX_SMOOTHED_FACES = 30_000
 MAX_COORDINATE = 1e6  # [m] meshes with larger coordinates are rejected
 NUM_SECTIONS = 40  # number of faces around a round shape
 MESH_SUFFIXES = (".stl", ".dae", ".obj", ".ply", ".glb", ".gltf", ".off")  # archives are not read
 MAX_SHAPES = 2000
-MAX_MESH_BYTES = 256 * 1024 * 1024
+MAX_DRAWN_MESH_BYTES = 256 * 1024 * 1024
 NAMELESS = re.compile(rb"<robot(?=[\s>])(?![^>]*\sname\s*=)")
 XML_DECLARATION = re.compile(r"^[\ufeff\s]*<\?xml[^>]*\?>")
 
@@ -171,7 +171,7 @@ class MeshFolderResolver(FilePathResolver):
         for inside in (name.strip(), name.strip().lstrip("/"), Path(name).name):
             file = (self._folder / inside).resolve()
             if file.is_relative_to(self._folder) and file.exists():
-                return read_file(file, MAX_MESH_BYTES)
+                return read_file(file, MAX_DRAWN_MESH_BYTES)
         raise FileNotFoundError(name)
 
 
@@ -323,7 +323,7 @@ def _piece(link: str, mesh: trimesh.Trimesh, visual: Any, materials: dict[str, A
     look: Any = mesh.visual
     if colour is None and look.kind in ("texture", "vertex", "face") and look.defined:
         return Piece(link, mesh, None)
-    return Piece(link, _smooth(mesh), colour or GREY)
+    return Piece(link, _smooth(mesh), colour or LINK_GREY)
 
 
 def _colour(material: Any, materials: dict[str, Any]) -> Colour | None:
@@ -370,7 +370,7 @@ def _mesh_of_file(name: str, beside: Path | None) -> trimesh.Trimesh:
     file = find_file(name, beside)
     if file is None or file.suffix.lower() not in MESH_SUFFIXES:
         raise OSError(f"no mesh: {name}")
-    content = read_file(file, MAX_MESH_BYTES)
+    content = read_file(file, MAX_DRAWN_MESH_BYTES)
     mesh = trimesh.load(
         io.BytesIO(content),
         file_type=file.suffix[1:].lower(),

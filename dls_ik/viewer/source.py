@@ -22,8 +22,8 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.servo import Controller, ServoState
 from dls_ik.servo.local_ik import LocalIk, default_method
 from dls_ik.servo.options import HOLD, ControllerOptions, split_options
-from dls_ik.solver.hard_paths import STEP
-from dls_ik.solver.method import AUTO, KDL, method_names, parse_method
+from dls_ik.solver.hard_paths import BARE_STEP_DURATION
+from dls_ik.solver.method import AUTO_METHOD, KDL_METHODS, method_names, parse_method
 from dls_ik.solver.options import SolverOptions
 from dls_ik.solver.plugins import plugin_names
 from dls_ik.solver.problem import largest_errors
@@ -159,7 +159,7 @@ TUNABLE = {  # options of each component of a method's name
     "ta": ("objective", "mu", "w_c"),
     "tp": ("margin", "mu"),
     "ctp": ("margin",),
-    AUTO: ("error_gain",),
+    AUTO_METHOD: ("error_gain",),
 }
 TUNABLE_ALWAYS = ("alpha",)
 SLIDER_STEPS = 200  # minimum number of steps of a slider
@@ -300,7 +300,8 @@ def task_errors(task: TaskParams, e: Array) -> tuple[float, float]:
     return position, rotation
 
 
-FOLLOWERS = tuple(name for name in method_names() if name not in KDL)  # methods of this package
+# methods of this package
+FOLLOWERS = tuple(name for name in method_names() if name not in KDL_METHODS)
 
 
 def follower_names() -> tuple[str, ...]:
@@ -372,7 +373,7 @@ class LocalSource:
             dt = MIN_CYCLE if self._last_step is None else round(now - self._last_step, 9)
             self._last_step = now
             if self.bare and dt <= MIN_CYCLE:
-                dt = STEP
+                dt = BARE_STEP_DURATION
             dt = min(max(dt, MIN_CYCLE), MAX_CYCLE)
             try:
                 sample = self._move(now, dt)
@@ -446,7 +447,9 @@ class LocalSource:
         name = method or default_method(robot)
         if not bare and is_full_pose(robot, task):
             return _Controlled(Controller(robot, name, self._executor, **options))
-        stepper = paced_stepper(robot, name, robot.clip(np.zeros(robot.n)), STEP, task, own)
+        stepper = paced_stepper(
+            robot, name, robot.clip(np.zeros(robot.n)), BARE_STEP_DURATION, task, own
+        )
         return _Bare(stepper) if bare else _Limited(LocalIk(robot, name, task=task, **own), stepper)
 
 

@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 
 UPDATE_RATE = 60.0  # [Hz] rate of the steps of the arms
 NOTEBOOK_HEIGHT = 600  # [px] height of the page in a notebook
-START_TIMEOUT, STOP_TIMEOUT = 120.0, 10.0  # [s] maximum times to open and to close the page
+PAGE_START_TIMEOUT, PAGE_STOP_TIMEOUT = (
+    120.0,
+    10.0,
+)  # [s] maximum times to open and to close the page
 MAX_REPLAY_SPEED = 10.0  # maximum replay speed of a path, relative to real time
 FRAME = (
     "<iframe src='{url}' width='100%' height='{height}' style='border:1px solid #8884'></iframe>"
@@ -86,7 +89,7 @@ class Viewer:
 
         self._thread = threading.Thread(target=run, name="viewer", daemon=True)
         self._thread.start()
-        self._begun.wait(START_TIMEOUT)
+        self._begun.wait(PAGE_START_TIMEOUT)
         if self._error is not None:
             raise self._error
         atexit.register(self.close)
@@ -196,7 +199,7 @@ class Viewer:
         """Close the page; closing it again has no effect."""
         self._ended.set()
         if threading.current_thread() is not self._thread:
-            self._thread.join(STOP_TIMEOUT)
+            self._thread.join(PAGE_STOP_TIMEOUT)
         atexit.unregister(self.close)
         if _open.get(self.robot) is self:
             _open.pop(self.robot, None)

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 from click.testing import CliRunner
 
-from dls_ik.cli.main import COMMANDS, main
+from dls_ik.cli.main import COMMAND_SUMMARIES, main
 from fuzz.guard import require
 from fuzz.source import Source
 from fuzz.targets.robots import robot_text
@@ -39,11 +39,11 @@ def fuzz_commands(source: Source) -> None:
     """Run a command in a new folder, or parse it."""
     os.chdir(FOLDER)
     Path("arm.yaml").write_text("rows:\n- {a: 0.3, kind: continuous}\n")
-    command = source.pick((*RUN, *RUN, *COMMANDS, "", "x"))
+    command = source.pick((*RUN, *RUN, *COMMAND_SUMMARIES, "", "x"))
     Path("robot.urdf").write_text(robot_text(source), errors="surrogatepass")
     Path("poses.csv").write_bytes(_poses(source))
     words = _words(source, command)
-    if command in COMMANDS and command not in RUN:
+    if command in COMMAND_SUMMARIES and command not in RUN:
         _parsed(command, words)
         return
     result = CliRunner().invoke(main, [command, *words], input=_poses(source))
@@ -62,7 +62,7 @@ def _parsed(command: str, words: list[str]) -> None:
 
 
 def _words(source: Source, command: str) -> list[str]:
-    found = main.get_command(click.Context(main), command) if command in COMMANDS else None
+    found = main.get_command(click.Context(main), command) if command in COMMAND_SUMMARIES else None
     params = [] if found is None else [p for p in found.params if isinstance(p, click.Option)]
     words = [source.pick(ROBOTS)] if source.below(8) else []
     if command == "path":

@@ -16,9 +16,9 @@ from robots import URDF
 from dls_ik.cli import doctor_checks
 from dls_ik.cli.doctor import run_checks
 from dls_ik.cli.doctor_checks import (
-    BROKEN,
-    MISSING,
-    OK,
+    CHECK_BROKEN,
+    CHECK_MISSING,
+    CHECK_OK,
     Check,
     checks,
     others_can_write,
@@ -49,21 +49,21 @@ def test_things_that_are_broken_in_every_way(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     seen = []
     found = results(*modules, "nowhere_to_be_found", "json", tell=seen.append)
-    assert found["dies"] == (BROKEN, "the check ended its process with SIGSEGV")
-    assert found["leaves"] == (BROKEN, "the check ended its process with code 7: last words")
-    assert found["raises"] == (BROKEN, "RuntimeError: two lines")
-    assert found["exits"] == (BROKEN, "SystemExit: 3")
-    assert found["lacks"] == (BROKEN, "No module named 'nowhere_to_be_found'")
-    assert found["prints"] == (OK, "1.2")
-    assert found["nowhere_to_be_found"] == (MISSING, "not installed")
-    assert found["json"][0] == OK
+    assert found["dies"] == (CHECK_BROKEN, "the check ended its process with SIGSEGV")
+    assert found["leaves"] == (CHECK_BROKEN, "the check ended its process with code 7: last words")
+    assert found["raises"] == (CHECK_BROKEN, "RuntimeError: two lines")
+    assert found["exits"] == (CHECK_BROKEN, "SystemExit: 3")
+    assert found["lacks"] == (CHECK_BROKEN, "No module named 'nowhere_to_be_found'")
+    assert found["prints"] == (CHECK_OK, "1.2")
+    assert found["nowhere_to_be_found"] == (CHECK_MISSING, "not installed")
+    assert found["json"][0] == CHECK_OK
     assert list(dict.fromkeys(seen)) == list(found)
 
 
 def test_what_hangs_is_given_up(tmp_path, monkeypatch):
     (tmp_path / "hangs.py").write_text("import time; time.sleep(1000)")
     monkeypatch.syspath_prepend(tmp_path)
-    assert results("hangs", timeout=1.0) == {"hangs": (BROKEN, "no result within 1 s")}
+    assert results("hangs", timeout=1.0) == {"hangs": (CHECK_BROKEN, "no result within 1 s")}
 
 
 def test_ports_that_killed_nodes_left_are_told_from_those_in_use(tmp_path, monkeypatch):
@@ -74,13 +74,13 @@ def test_ports_that_killed_nodes_left_are_told_from_those_in_use(tmp_path, monke
     with (tmp_path / "fastdds_port7411").open("r+b") as file, mmap.mmap(file.fileno(), 0):
         assert doctor_checks.abandoned_ports() == ["fastrtps_port7413"]
         state, words = run_check("shared memory")
-    assert state == OK
+    assert state == CHECK_OK
     assert "1 ports of killed nodes" in words
 
 
 def test_the_parts_work_here():
     found = results("solve", "follow", "collisions")
-    assert {state for state, _ in found.values()} == {OK}, found
+    assert {state for state, _ in found.values()} == {CHECK_OK}, found
 
 
 def test_parts_of_extras_that_are_not_installed_are_missing_and_not_broken(tmp_path, monkeypatch):
@@ -90,8 +90,10 @@ def test_parts_of_extras_that_are_not_installed_are_missing_and_not_broken(tmp_p
     (tmp_path / "sitecustomize.py").write_text(code)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *filter(None, sys.path)]))
     found = results(*names)
-    assert [found[name] for name in parts] == [(MISSING, "not installed")] * 3
-    assert [found[part] for part in parts.values()] == [(MISSING, f"needs {p}") for p in parts]
+    assert [found[name] for name in parts] == [(CHECK_MISSING, "not installed")] * 3
+    assert [found[part] for part in parts.values()] == [
+        (CHECK_MISSING, f"needs {p}") for p in parts
+    ]
 
 
 def test_without_numpy_and_rich_it_still_says_so(tmp_path):
@@ -109,12 +111,12 @@ def test_without_numpy_and_rich_it_still_says_so(tmp_path):
 @pytest.mark.parametrize(
     ("variable", "value", "name", "state"),
     [
-        ("ROS_DOMAIN_ID", "42", "domain", OK),
-        ("ROS_DOMAIN_ID", "233", "domain", BROKEN),
-        ("ROS_DOMAIN_ID", "-1", "domain", BROKEN),
-        ("ROS_DOMAIN_ID", "x" * 1000, "domain", BROKEN),
-        ("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST", "discovery range", OK),
-        ("ROS_AUTOMATIC_DISCOVERY_RANGE", "EVERYWHERE", "discovery range", BROKEN),
+        ("ROS_DOMAIN_ID", "42", "domain", CHECK_OK),
+        ("ROS_DOMAIN_ID", "233", "domain", CHECK_BROKEN),
+        ("ROS_DOMAIN_ID", "-1", "domain", CHECK_BROKEN),
+        ("ROS_DOMAIN_ID", "x" * 1000, "domain", CHECK_BROKEN),
+        ("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST", "discovery range", CHECK_OK),
+        ("ROS_AUTOMATIC_DISCOVERY_RANGE", "EVERYWHERE", "discovery range", CHECK_BROKEN),
     ],
 )
 def test_variables_of_ros(monkeypatch, variable, value, name, state):
@@ -122,7 +124,7 @@ def test_variables_of_ros(monkeypatch, variable, value, name, state):
     (check,) = (each for each in checks() if each.name == name)
     finding = check.finding(*run_check(name))
     assert finding.state == state
-    assert (finding.mend == "") == (state == OK)
+    assert (finding.mend == "") == (state == CHECK_OK)
     assert len(finding.words) < 100
 
 
@@ -134,12 +136,12 @@ def robot_findings(robot):
 def test_a_robot_without_collision_geometry_is_reported_with_the_remedy(tmp_path):
     for name in ("y_shape.urdf", "double_y.urdf"):
         found = robot_findings(URDF / name)
-        assert found["description"].state == OK
+        assert found["description"].state == CHECK_OK
         words = found["collision geometry"].words
-        assert found["collision geometry"].state == MISSING
+        assert found["collision geometry"].state == CHECK_MISSING
         assert "no link has <collision> geometry: collisions of the arm cannot be checked" in words
         assert "add a <collision> element" in found["collision geometry"].mend
-    assert robot_findings(URDF / "wam7.urdf")["collision geometry"].state == OK
+    assert robot_findings(URDF / "wam7.urdf")["collision geometry"].state == CHECK_OK
     only_base = tmp_path / "base.urdf"
     shape = '<collision><geometry><sphere radius="0.1"/></geometry></collision>'
     text = (URDF / "y_shape.urdf").read_text()
@@ -151,7 +153,7 @@ def test_a_robot_without_collision_geometry_is_reported_with_the_remedy(tmp_path
 
 def test_a_robot_that_cannot_be_read_is_broken(tmp_path):
     found = robot_findings(tmp_path / "none.urdf")
-    assert {finding.state for finding in found.values()} == {BROKEN}
+    assert {finding.state for finding in found.values()} == {CHECK_BROKEN}
 
 
 @pytest.fixture
@@ -183,7 +185,7 @@ def test_the_doctor_says_so_before_it_runs_what_is_there(tmp_path, monkeypatch):
     tmp_path.chmod(EVERYBODY)
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     state, words = results("kernels")["kernels"]
-    assert state == BROKEN
+    assert state == CHECK_BROKEN
     assert "other users could add code to the kernel cache" in words
     assert "all users can write" in words
     assert not list(tmp_path.rglob("*.nbc"))
@@ -201,4 +203,4 @@ def test_the_whole_report():
     assert ended.returncode == 0, report
     assert report["ok"]
     assert {"python", "numba", "viser", "rclpy", "domain", "multicast"} <= set(states)
-    assert [states[name] for name in ("solve", "two processes", "ik_node")] == [OK] * 3
+    assert [states[name] for name in ("solve", "two processes", "ik_node")] == [CHECK_OK] * 3

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from programs import COMMAND, environment, run_command, run_python
 
 import dls_ik
-from dls_ik.cli.main import COMMANDS, SECTIONS, main
+from dls_ik.cli.main import COMMAND_SUMMARIES, SECTIONS, main
 from dls_ik.reproduce.experiment import EXPERIMENTS
 
 PATIENCE = 300  # [s]
@@ -71,7 +71,7 @@ def test_help_shows_every_command_in_its_section(width):
         begin = lines.index(f"{title}:") + 1
         shown = [line.split(maxsplit=1) for line in lines[begin : begin + len(commands)]]
         assert shown == [list(item) for item in commands.items()]
-    assert len(COMMANDS) == sum(map(len, SECTIONS.values())), "each in one section"
+    assert len(COMMAND_SUMMARIES) == sum(map(len, SECTIONS.values())), "each in one section"
 
 
 def test_help_and_completion_import_no_command():
@@ -89,7 +89,7 @@ def test_help_and_completion_import_no_command():
     [
         ("reproduc", "unknown command 'reproduc'; did you mean reproduce?"),
         ("cal", "did you mean call?"),
-        ("zzz", ", ".join(COMMANDS)),
+        ("zzz", ", ".join(COMMAND_SUMMARIES)),
         ("solve wam --metod x", "dls-ik: unknown option --metod; did you mean --method?\n"),
         ("solve wam --zzz x", "solve --help\n"),
     ],
@@ -100,7 +100,7 @@ def test_an_unknown_command_or_option(typed, said):
 
 def test_completion():
     words = {"_DLS_IK_COMPLETE": "bash_complete", "COMP_WORDS": "dls-ik re", "COMP_CWORD": "1"}
-    wanted = [f"plain,{name}" for name in COMMANDS if name.startswith("re")]
+    wanted = [f"plain,{name}" for name in COMMAND_SUMMARIES if name.startswith("re")]
     assert run_command(**words).stdout.splitlines() == wanted
 
 
@@ -125,7 +125,7 @@ def test_errors_of_a_subcommand_that_was_added(error, code, said, monkeypatch):
 # All commands
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", COMMAND_SUMMARIES)
 def test_every_command_has_help_that_fits_the_terminal_json_and_refusals(command):
     for width in (60, 80):
         given = {"terminal_width": width, "prog_name": "dls-ik"}

@@ -224,7 +224,7 @@ def test_what_never_ends_is_not_read_a_pipe_that_somebody_writes_to_is(
         ("/dev/zero", "it is a device; expected a file"),
     ):
         assert said in refusal("path", "wam", path, "--out", tmp_path / "o.csv")
-    monkeypatch.setattr("dls_ik.cli.pose.MAX_BYTES", 100)
+    monkeypatch.setattr("dls_ik.cli.pose.MAX_POSE_FILE_BYTES", 100)
     assert "larger than" in refusal("path", "wam", circle, "--out", tmp_path / "o.csv")
 
 

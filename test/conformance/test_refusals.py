@@ -59,7 +59,7 @@ def test_refused_with_the_reason(words, robot, name, options):
 
 @pytest.mark.parametrize("name", WITHOUT_FACTOR)
 def test_policies_need_a_law_with_a_factor(name):
-    for policy in set(damping_policies.IDS) - {"constant"}:
+    for policy in set(damping_policies.POLICY_IDS) - {"constant"}:
         with pytest.raises(MethodError, match=rf"{policy}(.|\n)*jd|jd(.|\n)*{policy}"):
             IkSolver(WAM, name, policy=policy)
 

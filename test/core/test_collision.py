@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from dls_ik.core.collision import link_poses
 from dls_ik.core.scene_arrays import (
-    BOX,
-    CAPSULE,
-    CYLINDER,
-    PLANE,
-    SPHERE,
+    KIND_BOX,
+    KIND_CAPSULE,
+    KIND_CYLINDER,
+    KIND_PLANE,
+    KIND_SPHERE,
     pack_scene,
 )
 from dls_ik.core.shape_distance import mesh_distances, primitive_distances
@@ -41,11 +41,11 @@ def cylinder(size, p):
 
 
 ORACLE = {
-    BOX: box,
-    CAPSULE: capsule,
-    CYLINDER: cylinder,
-    PLANE: lambda size, p: p[2],
-    SPHERE: lambda size, p: np.linalg.norm(p) - size[0],
+    KIND_BOX: box,
+    KIND_CAPSULE: capsule,
+    KIND_CYLINDER: cylinder,
+    KIND_PLANE: lambda size, p: p[2],
+    KIND_SPHERE: lambda size, p: np.linalg.norm(p) - size[0],
 }
 NUMBERS = st.floats(-3, 3, allow_subnormal=False)
 POINT = st.tuples(NUMBERS, NUMBERS, NUMBERS).map(np.array)
@@ -53,7 +53,7 @@ SIZE = st.tuples(*3 * [st.floats(0.01, 2)]).map(np.array)
 
 
 @given(kind=st.sampled_from(sorted(ORACLE)), size=SIZE, p=POINT)
-@example(kind=CYLINDER, size=np.array([0.1, 0.5, 0.0]), p=np.zeros(3))  # no normal by division
+@example(kind=KIND_CYLINDER, size=np.array([0.1, 0.5, 0.0]), p=np.zeros(3))  # no normal by division
 def test_signed_distance_of_primitives(kind, size, p):
     out = np.empty(1)
     primitive_distances(kind, size, p[None], out)

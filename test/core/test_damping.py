@@ -14,7 +14,7 @@ from dls_ik.core.damping import svf_value
 from dls_ik.solver.method import parse_method
 
 S = np.array([0.9, 0.4, 0.0, 0.0])
-LAWS = {name: law for name, law in damping.IDS.items() if not name.startswith("svf")}
+LAWS = {name: law for name, law in damping.DAMPING_IDS.items() if not name.startswith("svf")}
 
 
 def gains(law, count, strength):
@@ -30,9 +30,9 @@ def test_no_gain_where_there_is_no_singular_value(name):
     assert (g[:2] >= 0.0).all()
 
 
-@pytest.mark.parametrize("name", damping.IDS)
+@pytest.mark.parametrize("name", damping.DAMPING_IDS)
 def test_no_gain_for_rows_beyond_the_joints(name):
-    np.testing.assert_array_equal(gains(damping.IDS[name], 2, 0.01)[2:], 0.0)
+    np.testing.assert_array_equal(gains(damping.DAMPING_IDS[name], 2, 0.01)[2:], 0.0)
 
 
 PAIRS = [(10.0, 0.01), (10.0, 0.005), (10.0, 0.19), (1.0, 0.5), (0.02, 0.01), (100.0, 0.019)]

@@ -28,14 +28,16 @@ SET = {
     "lambda0": 0.3, "w_t": 0.8, "rate_t": 0.9, "velocity_bound": 2.0, "tracking_bound": 0.05,
     "condition_bound": 20.0, "lambda_max": 0.4, "epsilon": 0.9, "w_min": 0.1,
 }  # fmt: skip
-SEARCHED = damping_policies.IDS["optimal"]
-KNOWN = [name for name in damping_policies.NAMES if damping_policies.IDS[name] != SEARCHED]
+SEARCHED = damping_policies.POLICY_IDS["optimal"]
+KNOWN = [
+    name for name in damping_policies.POLICY_NAMES if damping_policies.POLICY_IDS[name] != SEARCHED
+]
 
 
 def chosen(name, J, error_norm=0.5, before=None, **given):
     """Return lambda^2 for J (r, n), after a step with the Jacobian `before` if given."""
     r, n = J.shape
-    o = parameters(r, n, policy=damping_policies.IDS[name], **{**SET, **given})
+    o = parameters(r, n, policy=damping_policies.POLICY_IDS[name], **{**SET, **given})
     past = memory(r, n, steps=before is not None)
     if before is not None:
         damping_policies.remember(o, before, values(before), past)
@@ -97,10 +99,13 @@ FORMULAS = {
 
 
 def test_every_policy_has_an_id_of_its_own():
-    assert tuple(FORMULAS) == damping_policies.NAMES[:-1]
-    assert sorted(damping_policies.IDS.values()) == list(range(11))
-    assert damping_policies.IDS["mayorga-condition"] == damping_policies.MAYORGA_CONDITION
-    assert damping_policies.IDS["accuracy"] == damping_policies.ACCURACY
+    assert tuple(FORMULAS) == damping_policies.POLICY_NAMES[:-1]
+    assert sorted(damping_policies.POLICY_IDS.values()) == list(range(11))
+    assert (
+        damping_policies.POLICY_IDS["mayorga-condition"]
+        == damping_policies.POLICY_MAYORGA_CONDITION
+    )
+    assert damping_policies.POLICY_IDS["accuracy"] == damping_policies.POLICY_ACCURACY
 
 
 @pytest.mark.parametrize("name", KNOWN)
@@ -132,7 +137,7 @@ def test_finite_at_a_singularity(name):
 @pytest.mark.parametrize("name", ["rate", "mayorga-rank"])
 def test_only_the_last_step_of_the_same_attempt_counts(name):
     J = 0.01 * np.eye(2)
-    o = parameters(2, 2, policy=damping_policies.IDS[name], **SET)
+    o = parameters(2, 2, policy=damping_policies.POLICY_IDS[name], **SET)
     past = memory(2, 2, steps=0)
 
     def damping():
@@ -149,7 +154,7 @@ def test_only_the_last_step_of_the_same_attempt_counts(name):
 @pytest.mark.parametrize("name", KNOWN)
 def test_policies_that_do_without_singular_values(name):
     J, last = np.diag([1.0, 0.1]), np.diag([1.0, 0.5])
-    o = parameters(2, 2, policy=damping_policies.IDS[name], **SET)
+    o = parameters(2, 2, policy=damping_policies.POLICY_IDS[name], **SET)
     past = memory(2, 2, steps=1)
     damping_policies.remember(o, last, values(last), past)
     blind = damping_policies.policy_damping(METHOD, o, J, np.full(2, np.nan), 0.5, past)
@@ -281,7 +286,7 @@ def test_weight_multiplies_by_w(rows):
 @pytest.mark.parametrize("name", KNOWN)
 def test_what_follows_is_damped_by_its_error_too(name):
     J, e = np.diag([1.0, 0.1]), np.array([0.2, -0.1])
-    o = parameters(2, 2, policy=damping_policies.IDS[name], **SET)
+    o = parameters(2, 2, policy=damping_policies.POLICY_IDS[name], **SET)
     still, follows = (
         law_damping(METHOD._replace(damping=JD, following=way), o, J, e, memory(2, 2))
         for way in (False, True)

@@ -14,7 +14,7 @@ from oracle_ik import pose_error
 
 from dls_ik.core.fast import kinematics as fast
 from dls_ik.core.fast.kinematics import aim, arm_jacobian, observe_arm
-from dls_ik.core.fast.table import LEAF
+from dls_ik.core.fast.table import LEAF_ROWS
 from dls_ik.core.jit import kernel
 from dls_ik.core.workspace import fast_workspace
 from dls_ik.model import DhRow, RobotModel
@@ -59,7 +59,7 @@ def test_any_number_of_angles_near_multiples_of_a_quarter_turn():
 
 
 def test_around_the_farthest_angle():
-    near = fast.FARTHEST * (1.0 + np.array([-1e-15, 0.0, 1e-15, 1e-3]))
+    near = fast.MAX_REDUCED_ANGLE * (1.0 + np.array([-1e-15, 0.0, 1e-15, 1e-3]))
     for angle in [*near, *-near]:
         assert_sines([0.3, angle, -2.0])
 
@@ -118,7 +118,7 @@ def observed(robot, T_d, q, weight=1.0):
     The first frame of the arm is rotated relative to the base.
     """
     arm = build_arm(robot.chain)
-    work = fast_workspace(arm, LEAF)
+    work = fast_workspace(arm, LEAF_ROWS)
     position, angle = look(arm, weight, T_d, np.ascontiguousarray(q, float), work)
     back = np.kron(np.eye(2), arm.base[:, :3].T)
     return position, angle, back @ work.e, back @ work.J.T

@@ -13,7 +13,7 @@ from dls_ik import RobotModel
 from dls_ik.core.fast import step as fast
 from dls_ik.core.fast.kinematics import aim, observe_arm
 from dls_ik.core.fast.step import apply_transposed, slide, solve_few
-from dls_ik.core.fast.table import LEAF
+from dls_ik.core.fast.table import LEAF_ROWS
 from dls_ik.core.jit import kernel
 from dls_ik.core.workspace import fast_workspace
 from dls_ik.model.chain import build_arm
@@ -198,7 +198,7 @@ def kernel_slide(robot, T_d, seed, q):
     """Return the end of the slide (n,), and the number of steps."""
     arm, q = build_arm(robot.chain), q.copy()
     starts = random_starts(robot, ROOTS[: robot.n] ** 2, True)
-    return q, slid(arm, GOAL, starts, T_d, seed, q, fast_workspace(arm, LEAF))
+    return q, slid(arm, GOAL, starts, T_d, seed, q, fast_workspace(arm, LEAF_ROWS))
 
 
 def numpy_step(q, J, e, z):

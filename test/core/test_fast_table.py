@@ -9,7 +9,7 @@ from start_tables import KINDS, WEIGHT, Drawn, at_last_joint, drawn
 
 from dls_ik import IkSolver, RobotModel
 from dls_ik.core.fast.packed import pack, unpack
-from dls_ik.core.fast.table import LEAF, MISSED
+from dls_ik.core.fast.table import LEAF_ROWS, MAX_LIMIT_DEVIATION
 from dls_ik.core.jit import allocating
 from dls_ik.core.types import ChainTable, Method, SerialChain, Starts, StopCriteria
 from dls_ik.model import DhRow
@@ -36,8 +36,8 @@ def test_rows_and_starts_are_inside_the_limits_with_distances_of_what_the_end_jo
         first, distances, starts = arm.starts(T)
         assert np.isfinite(starts).all()
         assert arm.robot.within_limits(starts).all()
-        assert first % LEAF == 0
-        rows = arm.table.q[first : first + LEAF]
+        assert first % LEAF_ROWS == 0
+        rows = arm.table.q[first : first + LEAF_ROWS]
         apart = [np.sum((arm.parts(T) - arm.parts(arm.robot.fk(row))) ** 2) for row in rows]
         np.testing.assert_allclose(distances, apart, atol=1e-9)
 
@@ -48,7 +48,7 @@ def test_a_row_of_the_table_finds_itself(name):
     for row in range(0, len(arm.table.q), 997):
         first, distances, _ = arm.starts(arm.robot.fk(arm.table.q[row]))
         assert distances.min() <= 1e-12
-        if not first <= row < first + LEAF:  # the row is at a cut between two leaves
+        if not first <= row < first + LEAF_ROWS:  # the row is at a cut between two leaves
             other = arm.table.q[first + distances.argmin()]
             apart = arm.parts(arm.robot.fk(other)) - arm.parts(arm.robot.fk(arm.table.q[row]))
             assert np.abs(apart).max() <= 1e-6
@@ -119,7 +119,7 @@ def test_limits_that_keep_the_first_joint_away_cost_starts():
         for start in starts:
             wanted, reached = at_last_joint(arm, T), at_last_joint(arm, arm.robot.fk(start))
             away = np.arctan2(wanted[1], wanted[0]) - np.arctan2(reached[1], reached[0])
-            assert abs((away + np.pi) % (2.0 * np.pi) - np.pi) <= MISSED + 1e-9
+            assert abs((away + np.pi) % (2.0 * np.pi) - np.pi) <= MAX_LIMIT_DEVIATION + 1e-9
     assert counts[1] < counts[0]
 
 
@@ -135,7 +135,7 @@ def test_every_row_is_in_one_leaf_on_its_side_of_every_cut():
     table = drawn("7").table
     features = table.features.transpose(0, 2, 1).reshape(-1, 9)
     for row in range(0, len(features), 13):
-        node = row // LEAF + (1 << table.levels)
+        node = row // LEAF_ROWS + (1 << table.levels)
         while node > 1:
             value, cut = features[row, table.by[node // 2]], table.cut[node // 2]
             assert value >= cut if node % 2 else value <= cut

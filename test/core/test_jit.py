@@ -256,7 +256,7 @@ def test_numba_compiles_a_kernel_ahead_of_time_and_loads_it(tmp_path, said, monk
         check=True,
     )
     assert len(list(ahead.iterdir())) == 1
-    monkeypatch.setattr(jit, "AHEAD", str(ahead))
+    monkeypatch.setattr(jit, "PACKAGED_KERNEL_FOLDER", str(ahead))
     monkeypatch.syspath_prepend(tmp_path)  # numba imports the module of a kernel that it loads
     kernel = new_process(tmp_path)
     assert kernel(1) == 2

@@ -197,7 +197,9 @@ def test_gradient_of_manipulability(seed, q, r):
 @pytest.mark.parametrize("name", ["limits", "centring", "manipulability", "posture", "obstacle"])
 def test_one_table_leads_to_all(name):
     chain, q = chain_of(3), np.array([0.3, -0.4, 0.5, 0.6])
-    o = general(6, N, objective=objectives.IDS[name], reference=np.full(N, 0.2), influence=0.9)
+    o = general(
+        6, N, objective=objectives.OBJECTIVE_IDS[name], reference=np.full(N, 0.2), influence=0.9
+    )
     expected = closed_form(name, chain, o, q)
     out = np.full(N, np.nan)
     H = objectives.gradient(chain, o, np.zeros((1, 4, 4)), q, kinematics(chain, q), out)

@@ -10,7 +10,7 @@ from oracle_ik import pose_error
 
 from dls_ik import IkSolver, Task
 from dls_ik.core.search import uniform, unwind
-from dls_ik.core.selection import STATE
+from dls_ik.core.selection import RANDOM_STATE_COLUMN
 from dls_ik.solver.search import found
 
 
@@ -23,7 +23,7 @@ def tasks(robot, rng, count, farther=0.0):
 def search(solver, Ts, seeds, *chunks, random_seed=0):
     """Return the rows after consecutive searches with these numbers of attempts."""
     rows = solver.search.new_rows(len(Ts))
-    rows.counts[:, STATE] = random_seed
+    rows.counts[:, RANDOM_STATE_COLUMN] = random_seed
     for attempts in chunks:
         solver.search.attempt(Ts[:, None], seeds, attempts, rows)
         if found(rows).all():

@@ -10,7 +10,14 @@ from oracle import rigid, rotation
 from robots import LIMIT, joint, urdf
 
 from dls_ik.core import kinematics, se3
-from dls_ik.core.task import FREE, SWING, TWIST, VECTOR, task_error, task_jacobian
+from dls_ik.core.task import (
+    ROTATION_FREE,
+    ROTATION_SWING,
+    ROTATION_TWIST,
+    ROTATION_VECTOR,
+    task_error,
+    task_jacobian,
+)
 from dls_ik.core.types import TaskParams
 from dls_ik.model import RobotModel
 
@@ -24,7 +31,7 @@ ANGLES = st.one_of(
 )
 TURNS = st.builds(rotation, AXES, ANGLES)
 FRAMES, AXIS = st.booleans(), st.integers(0, 2)
-ROWS = {FREE: 0, VECTOR: 3, SWING: 2, TWIST: 1}
+ROWS = {ROTATION_FREE: 0, ROTATION_VECTOR: 3, ROTATION_SWING: 2, ROTATION_TWIST: 1}
 WAM = RobotModel.wam()
 AT = '<origin xyz="0.3 -0.1 0.4" rpy="0.2 0.4 -0.3"/>' + LIMIT
 TORSO = RobotModel.from_urdf(
@@ -44,7 +51,11 @@ def task_of(*tips, position=(0, 1, 2), weight=None):
     """Return a task for tips with (turning, axis, in_target) each."""
     rows, groups = [], 0
     for p, (turning, axis, _) in enumerate(tips):
-        angles = {FREE: [], VECTOR: [0, 1, 2], SWING: [c for c in range(3) if c != axis]}
+        angles = {
+            ROTATION_FREE: [],
+            ROTATION_VECTOR: [0, 1, 2],
+            ROTATION_SWING: [c for c in range(3) if c != axis],
+        }
         for components in (position, [3 + c for c in angles.get(turning, [axis])]):
             rows += [(p, c, groups) for c in components]
             groups += len(components) > 0
@@ -98,7 +109,7 @@ def swing_vector(axis, e):
 @given(TURNS, TURNS, st.floats(-2.0, 2.0))
 def test_a_full_pose_in_the_base_is_the_pose_error(R, turn, x):
     T, T_d = rigid(R, [x, 0.5, 1.0]), rigid(turn @ R, [0.3, x, -1.0])
-    e, largest = error_of(task_of((VECTOR, 0, False)), T_d, T)
+    e, largest = error_of(task_of((ROTATION_VECTOR, 0, False)), T_d, T)
     expected = np.empty(6)
     se3.pose_error(T_d, T, np.empty((3, 3)), expected)
     np.testing.assert_allclose(e, expected, rtol=0.0, atol=1e-15)
@@ -111,8 +122,8 @@ def test_a_full_pose_in_the_base_is_the_pose_error(R, turn, x):
 def test_in_the_target_it_is_the_same_along_other_axes(R, axis, angle):
     R_d = rotation(axis, angle) @ R
     T, T_d = rigid(R, [1.0, 0.5, 1.0]), rigid(R_d, [0.3, 0.0, -1.0])
-    base, largest = error_of(task_of((VECTOR, 0, False)), T_d, T)
-    target, same = error_of(task_of((VECTOR, 0, True)), T_d, T)
+    base, largest = error_of(task_of((ROTATION_VECTOR, 0, False)), T_d, T)
+    target, same = error_of(task_of((ROTATION_VECTOR, 0, True)), T_d, T)
     np.testing.assert_allclose(target[:3], R_d.T @ base[:3], atol=1e-14)
     np.testing.assert_allclose(target[3:], R_d.T @ base[3:], atol=1e-12)
     np.testing.assert_allclose(largest, same, atol=1e-14)
@@ -121,7 +132,7 @@ def test_in_the_target_it_is_the_same_along_other_axes(R, axis, angle):
 @quick
 @given(TURNS, TURNS, AXIS, FRAMES)
 def test_swing_brings_the_axis_home_by_the_shortest_way(R, R_d, axis, in_target):
-    phi = swing_vector(axis, turning_error(SWING, axis, in_target, R_d, R))
+    phi = swing_vector(axis, turning_error(ROTATION_SWING, axis, in_target, R_d, R))
     E = R.T @ R_d if in_target else R_d @ R.T
     a_d = np.eye(3)[axis]
     a = E.T @ a_d
@@ -137,19 +148,19 @@ def test_swing_and_twist_in_closed_form(axis, in_target, R, spin, way, angle):
     a, across = np.eye(3)[axis], np.roll([0.0, np.cos(way), np.sin(way)], axis)
     E = rotation(a, spin) @ rotation(across, angle)
     R_d = R @ E if in_target else E @ R
-    phi = swing_vector(axis, turning_error(SWING, axis, in_target, R_d, R))
+    phi = swing_vector(axis, turning_error(ROTATION_SWING, axis, in_target, R_d, R))
     if angle < np.pi - 1e-9:
         np.testing.assert_allclose(phi, angle * across, atol=1e-14 + 1e-15 / (np.pi - angle))
     if angle < 3.0:
-        twist = turning_error(TWIST, axis, in_target, R_d, R)
+        twist = turning_error(ROTATION_TWIST, axis, in_target, R_d, R)
         np.testing.assert_allclose(twist, spin, atol=1e-13)
 
 
 @pytest.mark.parametrize("angle", [1e-14, 1e-11, 1e-8, 1e-5])
 @pytest.mark.parametrize("axis", range(3))
 def test_small_angles_are_accurate(axis, angle):
-    for turning in (SWING, TWIST):
-        c = axis if turning == TWIST else (axis + 1) % 3
+    for turning in (ROTATION_SWING, ROTATION_TWIST):
+        c = axis if turning == ROTATION_TWIST else (axis + 1) % 3
         E = rotation(np.eye(3)[c], angle)
         e = turning_error(turning, axis, False, E, np.eye(3))
         assert np.linalg.norm(e) == pytest.approx(angle, rel=1e-12)
@@ -163,7 +174,7 @@ def test_half_a_turn(axis, about, in_target):
     expected = 0.0 if about == axis else np.pi
     for R in (np.eye(3), E):
         T_d, T = rigid(E @ R, np.zeros(3)), rigid(R, np.zeros(3))
-        for turning, angle in ((SWING, expected), (TWIST, np.pi - expected)):
+        for turning, angle in ((ROTATION_SWING, expected), (ROTATION_TWIST, np.pi - expected)):
             task = task_of((turning, axis, in_target), position=())
             assert error_of(task, T_d, T)[1][1] == pytest.approx(angle, abs=1e-15)
             assert np.isfinite(jacobian_of(WAM, task, T_d, np.full(7, 0.3))).all()
@@ -173,7 +184,7 @@ def test_half_a_turn(axis, about, in_target):
 @given(TURNS, AXES, st.floats(-1e-15, 1e-15), AXIS, FRAMES)
 def test_about_half_a_turn_all_is_finite(R, about, beyond, axis, in_target):
     T, T_d = rigid(R, np.zeros(3)), rigid(rotation(about, np.pi + beyond) @ R, np.zeros(3))
-    for turning in (VECTOR, SWING, TWIST):
+    for turning in (ROTATION_VECTOR, ROTATION_SWING, ROTATION_TWIST):
         task = task_of((turning, axis, in_target))
         e, largest = error_of(task, T_d, T)
         assert np.isfinite([*e, *largest]).all()
@@ -201,7 +212,7 @@ def target_at(T, axis, angle, shift=0.3):
     st.one_of(st.floats(0.0, 3.1), st.sampled_from([0.0, 1e-9, 1e-4])),
     AXIS,
     FRAMES,
-    st.sampled_from([VECTOR, SWING, TWIST]),
+    st.sampled_from([ROTATION_VECTOR, ROTATION_SWING, ROTATION_TWIST]),
 )
 def test_error_times_jacobian_is_down_the_gradient(seed, about, angle, axis, in_target, turning):
     q = WAM.random(np.random.default_rng(seed))
@@ -218,7 +229,12 @@ def test_error_times_jacobian_is_down_the_gradient(seed, about, angle, axis, in_
 
 
 @quick
-@given(st.integers(0, 10**6), AXIS, FRAMES, st.sampled_from([VECTOR, SWING, TWIST]))
+@given(
+    st.integers(0, 10**6),
+    AXIS,
+    FRAMES,
+    st.sampled_from([ROTATION_VECTOR, ROTATION_SWING, ROTATION_TWIST]),
+)
 def test_at_the_target_every_jacobian_is_exact(seed, axis, in_target, turning):
     q = WAM.random(np.random.default_rng(seed))
     T_d = WAM.fk(q)
@@ -236,7 +252,7 @@ def test_at_the_target_every_jacobian_is_exact(seed, axis, in_target, turning):
     st.one_of(st.floats(0.0, 2.5), st.sampled_from([0.0, 1e-9, 1e-5, 9e-5, 2e-4, 1e-3])),
     AXIS,
     FRAMES,
-    st.sampled_from([VECTOR, SWING]),
+    st.sampled_from([ROTATION_VECTOR, ROTATION_SWING]),
 )
 def test_with_a_tolerance_every_jacobian_is_exact(seed, about, angle, axis, in_target, turning):
     q = WAM.random(np.random.default_rng(seed))
@@ -248,13 +264,15 @@ def test_with_a_tolerance_every_jacobian_is_exact(seed, about, angle, axis, in_t
 
 def test_a_full_pose_in_the_base_has_the_geometric_jacobian():
     q = WAM.random(np.random.default_rng(0))
-    J = jacobian_of(WAM, task_of((VECTOR, 0, False)), target_at(WAM.fk(q), [1, 2, 3], 2.0), q)
+    J = jacobian_of(
+        WAM, task_of((ROTATION_VECTOR, 0, False)), target_at(WAM.fk(q), [1, 2, 3], 2.0), q
+    )
     np.testing.assert_array_equal(J, WAM.jacobian(q))
 
 
 def test_rows_are_picked_and_weighted():
     T, T_d = rigid(np.eye(3), np.zeros(3)), rigid(np.eye(3), [0.1, 0.2, 0.3])
-    task = task_of((FREE, 0, False), position=(2, 0), weight=[10.0, 1.0])
+    task = task_of((ROTATION_FREE, 0, False), position=(2, 0), weight=[10.0, 1.0])
     e, largest = error_of(task, T_d, T)
     np.testing.assert_allclose(e, [3.0, 0.1])
     np.testing.assert_allclose(largest, [np.hypot(0.3, 0.1), 0.0])
@@ -267,7 +285,7 @@ def test_several_tips():
     q = TORSO.random(np.random.default_rng(1))
     T = TORSO.fk(q)
     T_d = np.array([target_at(T[0], [1, 2, 3], 0.5, 0.1), target_at(T[1], [0, 1, 3], 1.5, 0.4)])
-    kinds = [(TWIST, 1, True), (FREE, 0, False)]
+    kinds = [(ROTATION_TWIST, 1, True), (ROTATION_FREE, 0, False)]
     task = task_of(*kinds)
     assert (len(task.tip), task.group[-1]) == (7, 3)
     e, largest = error_of(task, T_d, T)

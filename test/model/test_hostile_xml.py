@@ -13,8 +13,8 @@ from dls_ik.errors import ChainError, RobotModelError
 from dls_ik.model import load_urdf
 from dls_ik.model import urdf as reader
 from dls_ik.model.chain import MAX_JOINTS
-from dls_ik.model.urdf import MAX_PARTS
-from dls_ik.model.xml import MAX_BYTES, MAX_DEPTH, MAX_ELEMENTS, MAX_TAG_BYTES
+from dls_ik.model.urdf import MAX_LINKS_AND_JOINTS
+from dls_ik.model.xml import MAX_ELEMENTS, MAX_TAG_BYTES, MAX_XML_BYTES, MAX_XML_DEPTH
 
 BODY = urdf("a b", joint("j"))
 WORK = 10.0  # [s] CPU time; each of these takes less than a tenth of it
@@ -55,10 +55,10 @@ def chain(count, kind="revolute", detail=None):
         ('<!DOCTYPE r [<!ENTITY e SYSTEM "http://127.0.0.1:9/x">]><robot name="&e;"/>', DOCTYPE),
         ('<robot name="r">&e;</robot>', "line 1"),
         ('<robot name="r">' + "<a>" * 500_000 + "</a>" * 500_000 + "</robot>",
-         f"deeper than {MAX_DEPTH} levels"),
-        (BODY + " " * MAX_BYTES, "larger than"),
-        ('<robot name="r">' + '<link name="l"/>' * (MAX_PARTS + 1) + "</robot>",
-         f"more than {MAX_PARTS} links"),
+         f"deeper than {MAX_XML_DEPTH} levels"),
+        (BODY + " " * MAX_XML_BYTES, "larger than"),
+        ('<robot name="r">' + '<link name="l"/>' * (MAX_LINKS_AND_JOINTS + 1) + "</robot>",
+         f"more than {MAX_LINKS_AND_JOINTS} links"),
         ('<robot name="r">' + "<a/>" * MAX_ELEMENTS + "</robot>",
          f"more than {MAX_ELEMENTS} elements"),
         (f"<{'x' * 1_000_000}/>", ""),
@@ -81,7 +81,7 @@ def test_hostile_text(text, message):
     [
         (b'<?xml version="1.0"?>\n<!DOCTYPE robot SYSTEM "file:///x.dtd">\n' + BODY.encode(),
          "line 2:"),
-        (BODY.encode() + b" " * MAX_BYTES, "larger than"),
+        (BODY.encode() + b" " * MAX_XML_BYTES, "larger than"),
         *((f'<?xml version="1.0" encoding="{name}"?>{BODY}'.encode(), "line 1")
           for name in ("utf-7", "no-such", "idna", "big5")),
         *((data, "not XML")
@@ -95,12 +95,12 @@ def test_hostile_file(content, message, tmp_path):
 
 
 def test_maximum_nesting_is_accepted():
-    inside = MAX_DEPTH - 1
+    inside = MAX_XML_DEPTH - 1
     load_urdf(BODY.replace("</robot>", "<a>" * inside + "</a>" * inside + "</robot>"))
 
 
 def test_maximum_number_of_elements_is_accepted():
-    n = MAX_PARTS // 2
+    n = MAX_LINKS_AND_JOINTS // 2
     links = " ".join(f"l{i}" for i in range(n))
     # A long chain whose end has many children: each could be the tip.
     joints = [joint(f"j{i}", "fixed", f"l{min(i, n // 2)}", f"l{i + 1}") for i in range(n - 1)]

@@ -218,11 +218,11 @@ def test_data_files_of_the_source_tree_precede_the_installed(tmp_path, monkeypat
     for file in ("package.xml", "urdf/x.urdf", "share/dls_ik/urdf/x.urdf"):
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / file).write_text("")
-    monkeypatch.setattr(files, "PACKAGE", tmp_path / "dls_ik")
+    monkeypatch.setattr(files, "PACKAGE_FOLDER", tmp_path / "dls_ik")
     assert share_file("urdf", "x.urdf") == tmp_path / "urdf/x.urdf"
     (tmp_path / "package.xml").unlink()
     for above in (".", "lib/python3.11/site-packages", "local/lib/python3"):
-        monkeypatch.setattr(files, "PACKAGE", (tmp_path / above / "dls_ik").resolve())
+        monkeypatch.setattr(files, "PACKAGE_FOLDER", (tmp_path / above / "dls_ik").resolve())
         assert share_file("urdf", "x.urdf") == tmp_path / "share/dls_ik/urdf/x.urdf"
     with pytest.raises(RobotModelError, match=rf"urdf/none.*{tmp_path}/share/dls_ik/urdf/none"):
         share_file("urdf", "none")

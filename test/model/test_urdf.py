@@ -10,10 +10,10 @@ from robots import LIMIT, URDF, joint, urdf
 
 from dls_ik import RobotModel
 from dls_ik.core import se3
+from dls_ik.core.types import MAX_POSE_COORDINATE
 from dls_ik.errors import ChainError, RobotModelError
 from dls_ik.model import DhRow, load_urdf
 from dls_ik.model.reach import tip_extent
-from dls_ik.model.rotations import FARTHEST
 
 ONE = urdf("a b", joint("j"))
 ENDLESS = '<limit effort="1" velocity="1"/>'
@@ -243,7 +243,7 @@ def test_far_and_near_origins_are_accepted():
     for far in (1e9, -1e9, 1e-300, 5e-324):
         robot = RobotModel.from_dh([DhRow(a=far, lower=-1.0, upper=1.0)] * 2)
         assert np.isfinite(robot.fk([0.5, 0.5])).all()
-    assert se3.FARTHEST == FARTHEST  # poses
+    assert se3.MAX_POSE_COORDINATE == MAX_POSE_COORDINATE  # poses
 
 
 @pytest.mark.parametrize("far", NO_LIMITS)

@@ -10,14 +10,14 @@ from reach_maps import WAM_OPTIONS, assert_same
 
 from dls_ik.model.files import shipped_names
 from dls_ik.reachability import ReachabilityMap
-from dls_ik.reachability.settings import TASKS
+from dls_ik.reachability.settings import MAP_TASKS
 
 PLANAR = ["planar_2r", "--task", "position", "--region", "-2", "2", "-2", "2", "0", "0"]
 
 
 def test_the_help_names_robots_and_tasks():
     text = " ".join(run("reachability", "--help").output.split())
-    for word in (*shipped_names(), *TASKS, "[default: 64]"):
+    for word in (*shipped_names(), *MAP_TASKS, "[default: 64]"):
         assert word in text
 
 

@@ -28,7 +28,7 @@ def row(report, **wanted):
 
 
 def test_shares_are_the_printed_ones_and_whole(figure_3):
-    for pair in tracking.PAIRS:
+    for pair in tracking.COMPARED_PAIRS:
         for code in shapes.CODES:
             measured = row(figure_3, pair=" over ".join(pair), code=code)
             assert sum(measured[key] for key in tracking.SHARE_KEYS) == pytest.approx(100.0)
@@ -79,7 +79,7 @@ def figure_4():
     return reproduce(figure.FIGURE_4, samples=100)
 
 
-def rows(report, group, reading=figure.PUBLISHED):
+def rows(report, group, reading=figure.PUBLISHED_RULES_NAME):
     found = [r for r in report.rows if r.get("group") == group and r["reading"] == reading]
     return {row["method"]: row for row in found}
 
@@ -105,26 +105,27 @@ def test_as_published_gives_the_printed_figures_and_the_text_does_not(figure_4):
     assert text["beyond"] > 20
     # Steps of DLS to the accuracy 1e-4
     for group, i in zip(figure.GROUPS, (0, 1), strict=True):
-        printed = figure.PRINTED[i][1][-1]
+        printed = figure.PRINTED_FIGURES[i][1][-1]
         assert rows(figure_4, group)["DLS"]["steps_1e-4"] == pytest.approx(printed, rel=0.35)
 
 
 def test_each_large_slip_matters(figure_4):
     slips = {row["is"]: row for row in figure_4.series["slips"]}
     published = figure_4.series["readings"][0]["mean_z2"]
-    assert len(slips) == len(figure.SLIPS)
+    assert len(slips) == len(figure.RULES_OF_SLIPS)
     for word in ("targets of the Y", "1e-6", "number reached"):
         assert next(r for name, r in slips.items() if word in name)["mean_z2"] > 3.0 * published
 
 
 def test_sums_over_another_number_scale_the_means_of_targets_not_reached(figure_4):
-    own = figure.AS_PUBLISHED._replace(by_reached=False)
+    own = figure.RULES_AS_PUBLISHED._replace(by_reached=False)
     samples = {"DLS": np.array([[0.0, 1.0, 2.0, 3.0, 4.0, 5.0]])}
     missed = figure.TargetGroup(figure.GROUPS[1], (30, 10), samples)
-    assert missed.row(figure.AS_PUBLISHED, "DLS")["excess"] == 3.0
+    assert missed.row(figure.RULES_AS_PUBLISHED, "DLS")["excess"] == 3.0
     assert missed.row(own, "DLS")["excess"] == 1.0
     assert (
-        figure.TargetGroup(figure.GROUPS[0], (10, 10), samples).factor(figure.AS_PUBLISHED) == 1.0
+        figure.TargetGroup(figure.GROUPS[0], (10, 10), samples).factor(figure.RULES_AS_PUBLISHED)
+        == 1.0
     )
 
 
@@ -139,13 +140,13 @@ def test_targets_left_at_those_of_the_y():
 
 def test_dls_first_and_then_sdls_is_the_fastest(figure_4):
     dual = {row["method"]: row for row in figure_4.series["dual"]}
-    both = dual[figure.DUAL]
+    both = dual[figure.DLS_THEN_SDLS]
     assert both["least"] < 1e-5
     assert both["steps_1e-1"] == pytest.approx(dual["DLS'"]["steps_1e-1"], rel=0.05)
     assert both["steps_1e-4"] < dual["SDLS"]["steps_1e-4"] < dual["DLS'"]["steps_1e-4"]
 
 
-@pytest.mark.parametrize("reading", figure.READINGS)
+@pytest.mark.parametrize("reading", figure.RULES_BY_NAME)
 def test_conclusions_of_the_paper_hold_by_both_readings(figure_4, reading):
     reached, missed = (rows(figure_4, group, reading) for group in figure.GROUPS)
     assert reached["SDLS"]["wins"] == 100.0
@@ -218,7 +219,7 @@ def axis_and_place(robot, number, q):
 def test_steps_near_the_singularity_are_those_of_the_text():
     report = reproduce(shapes.SHAPES, samples=20)
     step = {(r["target"], r["method"]): r for r in report.rows}
-    far, across, close = (step[target, "pinv"] for target in shapes.TARGETS)
+    far, across, close = (step[target, "pinv"] for target in shapes.TARGET_OFFSETS)
     assert far["a"] > 0.5
     assert far["b"] < -1.0
     assert far["left"] > far["of"]

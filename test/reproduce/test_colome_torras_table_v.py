@@ -11,11 +11,11 @@ from reproduce.pictures import shows_something
 
 from dls_ik.reproduce.colome_torras_readings import (
     COMPARED,
-    KDL,
-    MEANT,
-    METHODS,
-    PUBLISHED,
+    KDL_ROWS,
+    MEANT_READING_NAME,
+    PUBLISHED_READING_NAME,
     SLIPS,
+    TABLE_V_METHODS,
     printed_rows,
 )
 from dls_ik.reproduce.colome_torras_table_v import (
@@ -46,10 +46,12 @@ def rows_of(report, reading):
 
 def test_every_row_is_there_with_the_keys_of_the_contract_and_drawn(report):
     assert len(report.printed) == 19
-    assert list(rows_of(report, PUBLISHED)) == [row["method"] for row in report.printed]
-    assert list(rows_of(report, MEANT)) == list(METHODS)
+    assert list(rows_of(report, PUBLISHED_READING_NAME)) == [
+        row["method"] for row in report.printed
+    ]
+    assert list(rows_of(report, MEANT_READING_NAME)) == list(TABLE_V_METHODS)
     for row in report.rows:
-        assert set(row) >= KEYS or (row["method"] in KDL and "missing" in row)
+        assert set(row) >= KEYS or (row["method"] in KDL_ROWS and "missing" in row)
     assert len(report.series["slips"]) == sum(len(slip.rows) for slip in SLIPS)
     each = experiment("table-v")
     assert shows_something(each.plot(report))
@@ -57,17 +59,17 @@ def test_every_row_is_there_with_the_keys_of_the_contract_and_drawn(report):
 
 
 def test_as_published_every_figure_but_one_is_within_chance(report):
-    found = verdict(report.rows, PUBLISHED)
+    found = verdict(report.rows, PUBLISHED_READING_NAME)
     assert found["figures"] >= 80
     assert found["beyond"] <= 2
     assert found["mean_z2_rest"] < 1.6
-    for row, key in product(rows_of(report, PUBLISHED).values(), COMPARED[:4]):
+    for row, key in product(rows_of(report, PUBLISHED_READING_NAME).values(), COMPARED[:4]):
         assert abs(row["z"].get(key, 0.0)) < 3.5, (row["method"], key)
-    assert rows_of(report, PUBLISHED)["jt"]["differs"] == ["residual"]
-    meant = verdict(report.rows, MEANT)
+    assert rows_of(report, PUBLISHED_READING_NAME)["jt"]["differs"] == ["residual"]
+    meant = verdict(report.rows, MEANT_READING_NAME)
     assert meant["mean_z2_rest"] > 4.0 * found["mean_z2_rest"]
     columns = {(row["reading"], row["column"]): row for row in report.series["columns"]}
-    assert columns[PUBLISHED, "iterations"]["sign_p"] > 0.001
+    assert columns[PUBLISHED_READING_NAME, "iterations"]["sign_p"] > 0.001
 
 
 def test_slips_do_what_the_notes_say(report):
@@ -79,7 +81,7 @@ def test_slips_do_what_the_notes_say(report):
 
 
 def test_what_the_paper_concludes(report):
-    rows = rows_of(report, MEANT)
+    rows = rows_of(report, MEANT_READING_NAME)
     for unlimited in ("jp", "jd", "jf", "ed", "svf", "svf+ed", "jw"):
         assert rows[unlimited]["solved_percent"] > 97.0
     assert rows["jt"]["solved_percent"] < 70.0
@@ -92,12 +94,15 @@ def test_what_the_paper_concludes(report):
 
 def test_rows_beyond_chance_are_named(report):
     assert any(note.startswith("jt, residual") for note in report.notes)
-    strange = {"reading": PUBLISHED, "method": "svf+ed", "differs": ["iterations"]}
+    strange = {"reading": PUBLISHED_READING_NAME, "method": "svf+ed", "differs": ["iterations"]}
     assert any(note.startswith("svf+ed: some figures differ") for note in notes([strange]))
 
 
 def test_the_same_seed_gives_the_same_pairs_and_rows_may_be_chosen():
-    made = [begin(experiment("table-v"), 10, seed, ["jp", "ed"], PUBLISHED) for seed in (3, 3, 4)]
+    made = [
+        begin(experiment("table-v"), 10, seed, ["jp", "ed"], PUBLISHED_READING_NAME)
+        for seed in (3, 3, 4)
+    ]
     for report in made:
         experiment("table-v").run(report, Silent())
         assert [row["method"] for row in report.rows] == ["jp", "ed"]

@@ -83,15 +83,15 @@ def test_undamped_accelerations_diverge_outside_and_damped_ones_keep_moving_with
 
 
 def test_only_the_curvature_of_the_error_is_quick_out_of_reach(steps):
-    for where in accelerations.TARGETS:
-        assert steps[where, accelerations.NEWTON]["reached"] == 100.0
-    quick = steps["out of reach", accelerations.NEWTON]["iterations"]
+    for where in accelerations.TARGET_DISTANCES:
+        assert steps[where, accelerations.NEWTON_LABEL]["reached"] == 100.0
+    quick = steps["out of reach", accelerations.NEWTON_LABEL]["iterations"]
     assert quick < 20
     for name in ("damped, 0.6", "SDLS"):
         assert steps["out of reach", name]["iterations"] > 4 * quick
-    for name in ("pseudoinverse", "damped, 0.1", accelerations.HALLEY):
+    for name in ("pseudoinverse", "damped, 0.1", accelerations.HALLEY_LABEL):
         assert steps["out of reach", name]["reached"] < 100.0
-    halley = steps["at the boundary", accelerations.HALLEY]["iterations"]
+    halley = steps["at the boundary", accelerations.HALLEY_LABEL]["iterations"]
     assert halley < steps["at the boundary", "pseudoinverse"]["iterations"]
 
 

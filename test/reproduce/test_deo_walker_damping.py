@@ -43,33 +43,33 @@ def test_norms_are_those_of_the_vectors(case):
 @pytest.mark.parametrize("search", [17, 18])
 def test_both_iterations_find_the_factor_of_the_kernel(search):
     robot, q = planar_robot(damping.PLANAR_LINKS), damping.PLANAR_START
-    norm = damping.plain_norm(robot.jacobian(q)[:2], damping.VELOCITY)
+    norm = damping.plain_norm(robot.jacobian(q)[:2], damping.TIP_VELOCITY)
     found = damping.iterates(norm, search)
     options = {"Delta": damping.DELTA, "Delta_tolerance": 1e-12, "search": search}
     stepper = Stepper(robot, "odls", q, task=damping.PLANAR_TASK, **options)
-    stepper.rate(damping.VELOCITY, 0.0)
+    stepper.rate(damping.TIP_VELOCITY, 0.0)
     assert found[-1] == pytest.approx(stepper.lambda2, rel=1e-8)
 
 
 def test_the_factor_with_a_subtask_is_the_root_of_29_plus_the_shift():
     robot, q = planar_robot(damping.PLANAR_LINKS), damping.PLANAR_START
     norm = damping.total_norm(
-        robot.jacobian(q)[:2], damping.VELOCITY, damping.SUBTASK, damping.SHIFT
+        robot.jacobian(q)[:2], damping.TIP_VELOCITY, damping.SUBTASK, damping.SHIFT
     )
     options = {"Delta": damping.DELTA, "Delta_tolerance": 1e-12, "mu": 1.0}
     options |= {"objective": "posture", "reference": tuple(np.radians([-30.0, 0.0, 0.0]).tolist())}
     stepper = Stepper(robot, "gp+odls", q, task=damping.PLANAR_TASK, **options)
-    stepper.rate(damping.VELOCITY, 0.0)
+    stepper.rate(damping.TIP_VELOCITY, 0.0)
     root = damping.iterates(norm, 18)[-1]
     assert stepper.lambda2 == pytest.approx(root + damping.SHIFT, rel=1e-8)  # (28)
     J, T = stepper.jacobian(), stepper.lambda2
     inverse = J.T @ np.linalg.inv(J @ J.T + T * np.eye(2))
-    expected = inverse @ damping.VELOCITY + (np.eye(3) - inverse @ J) @ damping.SUBTASK / T
+    expected = inverse @ damping.TIP_VELOCITY + (np.eye(3) - inverse @ J) @ damping.SUBTASK / T
     assert np.linalg.norm(expected) == pytest.approx(damping.DELTA, rel=1e-8)
 
 
 def test_the_text_says_where_each_law_damps(report):
-    assert len(report.rows) == len(damping.LAWS)
+    assert len(report.rows) == len(damping.DAMPING_LAWS)
     assert sum(row.get("damped_Y_says") == "no" for row in report.rows) == 3
     assert not report.printed
     assert not any("differs" in row for row in report.rows)

@@ -26,12 +26,12 @@ def rows(report):
 @pytest.mark.parametrize("q", [[0.3, 0.1, 1.2], [0.3, 0.0, 1.2], [0.3, 1.5, 1.2]])
 def test_w_and_lambda_by_distance_are_19(q):
     robot = planar_robot(PLANAR_LINKS)
-    task, (name, options) = weights.WAYS[weights.BY_DISTANCE]
+    task, (name, options) = weights.AUGMENTED_METHODS[weights.BY_DISTANCE]
     stepper = Stepper(robot, name, q, task=task, rotation_weight=1.0, **options)
     x_dot = np.array([0.3, -0.2, 0.5])
     J = robot.jacobian(q)[[0, 1, 5]]
     s = np.linalg.svd(J, compute_uv=False)[-1]
-    near = max(0.0, 1.0 - (s / weights.EPSILON) ** 2)
+    near = max(0.0, 1.0 - (s / weights.WEIGHT_EPSILON) ** 2)
     w, lambda_ = 1.0 - near**0.5 * (1.0 - weights.W_MIN), near * options["lambda_max"] ** 2
     W = np.diag([1.0, 1.0, w * w])  # W_e = I, W_c = w^2
     expected = np.linalg.lstsq(J.T @ W @ J + lambda_ * np.eye(3), J.T @ W @ x_dot)[0]
@@ -47,16 +47,16 @@ def test_the_main_task_is_kept_and_the_second_comes_back_by_distance_only(report
     assert not any("differs" in row for row in report.rows)
     assert rows["pseudoinverse"]["peak"] > 100.0
     assert rows["constant lambda"]["off"] > 20.0 * rows[weights.BY_DISTANCE]["off"]
-    assert rows[weights.CONSTANT]["turned_last"] > 5.0
+    assert rows[weights.CONSTANT_LABEL]["turned_last"] > 5.0
     series = report.series[weights.BY_DISTANCE]
     before = np.asarray(series["t"]) < 0.8  # s is above epsilon
     assert np.abs(np.asarray(series["turned"])[before]).max() < 0.05
-    assert np.abs(report.series[weights.CONSTANT]["turned"])[before].max() > 0.5
+    assert np.abs(report.series[weights.CONSTANT_LABEL]["turned"])[before].max() > 0.5
 
 
 def test_full_weights_do_what_they_weigh(report):
     found = {row["weights"]: row for row in report.series["full weights"]}
-    plain, diagonal, links = (found[name] for name in weights.WEIGHTS)
+    plain, diagonal, links = (found[name] for name in weights.FULL_WEIGHTS)
     assert diagonal["off_diagonal"] < 0.5 * plain["off_diagonal"]
     assert diagonal["off_across"] > 0.9 * plain["off_across"]
     assert links["peak_links"] < plain["peak_links"]
@@ -64,8 +64,8 @@ def test_full_weights_do_what_they_weigh(report):
 
 def test_weights_of_energy_do_not_depend_on_the_unit_of_length(report):
     found = {row["weights"]: row for row in report.series["units"]}
-    assert found[weights.ENERGY]["change_percent"] < 1e-6
-    assert found[weights.PLAIN]["change_percent"] > 50.0
+    assert found[weights.ENERGY_WEIGHTS]["change_percent"] < 1e-6
+    assert found[weights.PLAIN_WEIGHTS]["change_percent"] > 50.0
 
 
 def test_picture(report):

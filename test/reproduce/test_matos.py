@@ -42,11 +42,11 @@ def test_ticks_are_the_nearest():
 MOST = 10.0 * LONGEST * np.radians(0.5 * matos.TICK_ANGLES).sum()  # [mm] half a tick of each joint
 
 
-@pytest.mark.parametrize("way", matos.WAYS)
+@pytest.mark.parametrize("way", matos.POINTING_METHODS)
 def test_every_way_reaches_every_point_with_the_tool_vertical_but_for_rounding(report, way):
     rows = path(report, way)
     assert len(rows) == 6
-    assert np.max([row["before"] for row in rows]) <= 10.0 * matos.TOLERANCE
+    assert np.max([row["before"] for row in rows]) <= 10.0 * matos.SOLVE_TOLERANCE
     assert np.max([row["lean"] for row in rows]) < 0.01
     for row in rows:
         assert all(isinstance(row[joint], int) for joint in matos.JOINTS)
@@ -55,25 +55,27 @@ def test_every_way_reaches_every_point_with_the_tool_vertical_but_for_rounding(r
 
 
 def test_the_ways_agree_with_each_other_and_the_example_of_the_text(report):
-    for rows in zip(*(path(report, way) for way in matos.WAYS), strict=True):
+    for rows in zip(*(path(report, way) for way in matos.POINTING_METHODS), strict=True):
         for joint in matos.JOINTS:
             sent = [row[joint] for row in rows]
             assert max(sent) - min(sent) <= 1
     assert report.rows[0]["ticks"] == report.printed[0]["ticks"]
     points = matos.waypoints(7)
-    np.testing.assert_allclose(points[[0, -1]], matos.CORNERS[[0, -1]])
+    np.testing.assert_allclose(points[[0, -1]], matos.PATH_CORNERS[[0, -1]])
     assert len(matos.plot(report).axes) == 4
 
 
 def test_coupling_in_the_model_takes_fewer_steps(report):
-    written, coupled, _ = ([r["iterations"] for r in path(report, way)] for way in matos.WAYS)
+    written, coupled, _ = (
+        [r["iterations"] for r in path(report, way)] for way in matos.POINTING_METHODS
+    )
     assert sum(coupled) < sum(written)
 
 
 def as_his_code(q, point, to_radians):
     """Return q after one iteration: 6 rows by cross products, rotation error 0."""
     A, axes, places = np.eye(4), [], []
-    for angle, row in zip(q, matos.ROWS, strict=True):
+    for angle, row in zip(q, matos.DH_ROWS, strict=True):
         axes.append(A[:3, 2])
         places.append(A[:3, 3])
         c, s, ca, sa = np.cos(angle), np.sin(angle), np.cos(row.alpha), np.sin(row.alpha)
@@ -92,12 +94,12 @@ def as_his_code(q, point, to_radians):
 
 @pytest.mark.parametrize("form", [matos.Form(), matos.Form(converts=False)])
 def test_his_loop_makes_the_steps_of_his_code(form):
-    found = matos.his_loop(matos.CORNERS[0], matos.HOME, form)
+    found = matos.his_loop(matos.PATH_CORNERS[0], matos.SERVO_HOME, form)
     to_radians = np.pi / 180.0 if form.converts else 1.0
     for q, following in pairwise(found):
-        expected = as_his_code(q, matos.CORNERS[0], to_radians)
+        expected = as_his_code(q, matos.PATH_CORNERS[0], to_radians)
         np.testing.assert_allclose(following, expected, atol=1e-12)
-    off = np.abs(matos.arm().fk(found[-2:])[:, :3, 3] - matos.CORNERS[0])
+    off = np.abs(matos.arm().fk(found[-2:])[:, :3, 3] - matos.PATH_CORNERS[0])
     # Reached one step earlier; his code tests after the step
     assert (off < matos.MAX_AXIS_ERROR).all()
 

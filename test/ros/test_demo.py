@@ -22,12 +22,12 @@ from dls_ik.model.rotations import rotation_from_rpy, transform
 from dls_ik.plot.canvas import BLUE, RED
 from dls_ik.ros.demo.__main__ import main
 from dls_ik.ros.demo.measure import (
-    HOME,
-    LENGTH,
+    EIGHT_LENGTH,
+    EIGHT_WIDTH,
+    HOME_POSITIONS,
     REACH,
     READY,
     TOOL,
-    WIDTH,
     IndependentCheck,
     PoseCheck,
     StreamRecording,
@@ -116,10 +116,10 @@ def test_targets_begin_where_the_arm_is_and_count_the_eight_only():
     sent = target_path(ROBOT, np.array(READY), RATE, 10.0)
     np.testing.assert_allclose(sent.poses[0], ROBOT.fk(READY), atol=1e-12)
     assert len(sent.poses) - sent.first_evaluated == 1000
-    centre = ROBOT.fk(HOME)[:3, 3]
+    centre = ROBOT.fk(HOME_POSITIONS)[:3, 3]
     away = sent.poses[sent.first_evaluated :, :3, 3] - centre
-    np.testing.assert_allclose(away.max(axis=0), [WIDTH, LENGTH, 0.0], atol=1e-3)
-    np.testing.assert_allclose(away.min(axis=0), [-WIDTH, -LENGTH, 0.0], atol=1e-3)
+    np.testing.assert_allclose(away.max(axis=0), [EIGHT_WIDTH, EIGHT_LENGTH, 0.0], atol=1e-3)
+    np.testing.assert_allclose(away.min(axis=0), [-EIGHT_WIDTH, -EIGHT_LENGTH, 0.0], atol=1e-3)
 
     assert np.linalg.norm(np.diff(sent.poses[:, :3, 3], axis=0), axis=1).max() * RATE < 0.75
     assert np.linalg.norm(np.diff(sent.poses[:, :3, 3], 2, axis=0), axis=1).max() * RATE**2 < 4.0
@@ -162,7 +162,7 @@ def encounter(distance):
     times = np.arange(0.0, 5.0, 0.1)
     error = np.where(times < 3.0, 0.05, 0.0)
     at, away = np.zeros((len(times), 3)), np.full(len(times), distance)
-    q = np.tile(HOME, (len(times), 1))
+    q = np.tile(HOME_POSITIONS, (len(times), 1))
     return Encounter(times, at, at, away, "wam_link7", (1.0, 3.0), 0.5, error, q)
 
 
@@ -174,7 +174,7 @@ def test_distances_to_the_box_are_those_of_another_library():
     T_box = box_pose(ROBOT)
     scene = PlanningScene(ROBOT)
     scene.add_box("box", SIZE, T_box)
-    seeds = np.array(HOME) + np.random.default_rng(1).uniform(-0.6, 0.6, (40, 7))
+    seeds = np.array(HOME_POSITIONS) + np.random.default_rng(1).uniform(-0.6, 0.6, (40, 7))
     seeds[:, 0] += 0.4
     found = np.min([box_distances(part, seeds, ROBOT, T_box) for part in arm_shapes(ROBOT)], 0)
     exact = [
@@ -190,7 +190,7 @@ def test_a_motion_through_the_box_is_found_out():
     assert plan.box_disappears - plan.box_appears == 5.0
     poses = plan.path.poses[plan.path.first_evaluated :]
     times = np.arange(len(poses)) / RATE
-    solver, q = IkSolver(ROBOT), [np.array(HOME)]
+    solver, q = IkSolver(ROBOT), [np.array(HOME_POSITIONS)]
     for T in poses:
         q.append(solver.solve(T, q[-1], solve_type="distance").q)
     recording = StreamRecording(times, poses, times, times, np.array(q[1:]))
@@ -209,7 +209,7 @@ def test_the_picture_shows_the_closest_link_and_the_minimum_distance():
     scene.add_box("box", SIZE, box_pose(ROBOT))
     poses = plan.path.poses[plan.path.first_evaluated :]
     times = np.arange(len(poses)) / RATE
-    q = np.tile(HOME, (len(poses), 1))
+    q = np.tile(HOME_POSITIONS, (len(poses), 1))
     q[:, 0] += 0.1 * np.sin(times)
     found = evaluate_encounter(StreamRecording(times, poses, times, times, q), plan, ROBOT, FK)
     there = np.flatnonzero((times >= plan.box_appears) & (times <= plan.box_disappears))
@@ -249,7 +249,7 @@ def straight_recording(delay, stale=0.0):
     """Joint 1 turns at 0.5 rad/s and follows its targets after a delay, in messages of 2 ms."""
     sent = np.arange(-1.0, 4.0, 0.01)
     received = sent[100:] + 0.005
-    start = np.array(HOME)
+    start = np.array(HOME_POSITIONS)
 
     def at(times):
         return start + np.outer(0.5 * times, np.eye(7)[0])
@@ -262,7 +262,7 @@ def test_tracking_finds_a_known_lag():
     _, tracking = evaluate(straight_recording(delay=0.03), FK)
     assert tracking.lag == pytest.approx(0.03, abs=6e-4)
     assert tracking.path_error.max < 1e-5
-    radius = np.linalg.norm(ROBOT.fk(HOME)[:2, 3])
+    radius = np.linalg.norm(ROBOT.fk(HOME_POSITIONS)[:2, 3])
     assert tracking.position_error.mean == pytest.approx(0.03 * 0.5 * radius, rel=0.02)
     assert tracking.state_rate == pytest.approx(100.0, rel=0.01)
 
@@ -272,7 +272,7 @@ def test_a_pause_in_sending_longer_than_any_lag_is_measured_from_the_last_target
     kept = (whole.sent < 1.0) | (whole.sent > 2.0)
     paused = whole._replace(sent=whole.sent[kept], targets=whole.targets[kept])
     _, tracking = evaluate(paused, FK)
-    radius = np.linalg.norm(ROBOT.fk(HOME)[:2, 3])
+    radius = np.linalg.norm(ROBOT.fk(HOME_POSITIONS)[:2, 3])
     assert tracking.path_error.max == pytest.approx(2.0 * radius * np.sin(0.25), rel=0.05)
 
 
@@ -298,7 +298,7 @@ def test_where_states_are_lost_no_joint_is_called_faster():
 
 def good_answers():
     errors = [
-        (Code.SUCCESS, np.array(HOME), 1e-7, 1e-7, True),
+        (Code.SUCCESS, np.array(HOME_POSITIONS), 1e-7, 1e-7, True),
         (Code.NO_IK_SOLUTION, None, np.nan, np.nan, 0),
     ]
     return [PoseCheck(pose, *errors[not pose.reachable], 1e-3, 1e-4) for pose in POSES]

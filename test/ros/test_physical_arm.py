@@ -14,7 +14,7 @@ from dls_ik.errors import DlsIkError, JointValueError, OptionError
 from dls_ik.model.files import shipped_urdf
 from dls_ik.model.rotations import transform
 from dls_ik.ros.sim_arm.arm import SimArmParameters, joints_of, standstill
-from dls_ik.ros.sim_arm.physical_arm import MAX_LAG, PhysicalSimulation
+from dls_ik.ros.sim_arm.physical_arm import MAX_SIMULATED_LAG, PhysicalSimulation
 from dls_ik.ros.sim_arm.physics_model import RobotPhysics, mass_matrix
 from dls_ik.ros.sim_arm.physics_shapes import PhysicsError
 from dls_ik.scene.changes import apply_changes
@@ -274,7 +274,7 @@ def test_a_pause_is_caught_up_as_far_as_an_arm_may_move_in_it():
         pass
     found = run.sim.figures()
     assert np.abs(run.sim.cycle(now).positions - goal).max() < 1e-3
-    assert found.lost == pytest.approx(now - MAX_LAG)
+    assert found.lost == pytest.approx(now - MAX_SIMULATED_LAG)
 
 
 def test_parameters_change_the_drives_of_an_arm_that_runs():

@@ -14,7 +14,7 @@ from rclpy.serialization import deserialize_message, serialize_message
 from dls_ik import RobotModel
 from dls_ik.errors import OptionError
 from dls_ik.ros.params import Parameters
-from dls_ik.ros.servo.outputs import OUTPUTS, Outputs, OutputSpec, arrange_joints
+from dls_ik.ros.servo.outputs import OUTPUT_CLASSES, Outputs, OutputSpec, arrange_joints
 from dls_ik.ros.servo.state_monitor import MAX_OWN_MESSAGES, Echo
 from dls_ik.servo.knots import trajectory_knots
 from dls_ik.servo.limiter import AccelerationLimiter
@@ -25,7 +25,7 @@ ARM = RobotModel.from_dh(2 * [{"a": 1.0, "kind": "continuous", "velocity": 5.0}]
 
 
 def make(kind):
-    return OUTPUTS[kind](OutputSpec(("a", "b"), PERIOD))
+    return OUTPUT_CLASSES[kind](OutputSpec(("a", "b"), PERIOD))
 
 
 def stopping(q, velocity, acceleration=np.inf, count=0, robot=ARM):
@@ -134,7 +134,7 @@ def test_echo_distinguishes_two_arms():
     """Stamps of two arms may be equal, as simulated time may stand still."""
     echo = Echo()
     left, right = (
-        OUTPUTS["joint_state"](OutputSpec((f"{side}_a", f"{side}_b"), 0.01))
+        OUTPUT_CLASSES["joint_state"](OutputSpec((f"{side}_a", f"{side}_b"), 0.01))
         for side in ("left", "right")
     )
     for k in range(3):

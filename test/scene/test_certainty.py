@@ -12,9 +12,9 @@ from scenes import ARMS, WORLDS, bracket, cup, gem, mesh_of, scene_of
 
 from dls_ik import PlanningScene, RobotModel
 from dls_ik.core.collision import (
-    COLLIDING,
-    FREE,
-    OPEN,
+    CHECK_COLLIDING,
+    CHECK_FREE,
+    CHECK_OPEN,
     check_pairs,
 )
 from dls_ik.core.distance_bounds import bound_pairs
@@ -38,13 +38,13 @@ def check(snapshot, q):
         by_name.setdefault(name, set()).add(state)
     touching = {name: oracle.touch(*name) for name in by_name}
     for name, found in by_name.items():
-        if found == {FREE}:
+        if found == {CHECK_FREE}:
             assert not touching[name], (name, q)
-        if COLLIDING in found:
+        if CHECK_COLLIDING in found:
             assert touching[name], (name, q)
     assert snapshot.in_collision(q[None])[0] == any(touching.values()), q
     assert snapshot.touching_pairs(q) == {name for name, found in touching.items() if found}
-    return len(states), int((states == OPEN).sum())
+    return len(states), int((states == CHECK_OPEN).sum())
 
 
 @pytest.mark.parametrize("world", WORLDS)
@@ -71,9 +71,9 @@ def test_at_the_edge_of_certainty(world):
     while edges < 12:
         q0, q1 = scene_of("fr3", world).robot.random(2, rng=rng)
         ends = states_of(snapshot, q0), states_of(snapshot, q1)
-        for k in np.flatnonzero((ends[0] == FREE) & (ends[1] == COLLIDING))[:3]:
-            check(snapshot, _last(snapshot, k, FREE, q0, q1))
-            check(snapshot, _last(snapshot, k, COLLIDING, q1, q0))
+        for k in np.flatnonzero((ends[0] == CHECK_FREE) & (ends[1] == CHECK_COLLIDING))[:3]:
+            check(snapshot, _last(snapshot, k, CHECK_FREE, q0, q1))
+            check(snapshot, _last(snapshot, k, CHECK_COLLIDING, q1, q0))
             edges += 1
 
 

@@ -14,7 +14,7 @@ from dls_ik.scene import sphere_fit
 from dls_ik.scene.exact import PlacedShape, separation
 from dls_ik.scene.meshes import read_mesh_file
 from dls_ik.scene.shapes import Body, Mesh, Sphere
-from dls_ik.scene.sphere_fit import MAX_CLIPPED_TRIANGLES, MAX_WORK, fit_spheres, leaves_each
+from dls_ik.scene.sphere_fit import MAX_CLIPPED_TRIANGLES, MAX_FIT_WORK, fit_spheres, leaves_each
 from dls_ik.scene.spheres import sphere_tree
 from fuzz.hard_meshes import KINDS, bundle, fan, points_on, slivers
 
@@ -50,7 +50,7 @@ def test_spheres_contain_the_mesh(kind, count):
 @pytest.mark.parametrize("kind", KINDS)
 def test_spheres_contain_the_mesh_where_a_limit_ends_the_fit(kind, limit, monkeypatch):
     """Less work and fewer clipped triangles make wider spheres, which still contain the mesh."""
-    monkeypatch.setattr(sphere_fit, "MAX_WORK", 100 * limit)
+    monkeypatch.setattr(sphere_fit, "MAX_FIT_WORK", 100 * limit)
     monkeypatch.setattr(sphere_fit, "MAX_CLIPPED_TRIANGLES", limit)
     mesh = KINDS[kind](np.random.default_rng(1), 500)
     tree = fit_spheres(mesh)
@@ -73,7 +73,7 @@ def test_work_and_memory_of_a_large_mesh_are_bounded(kind, monkeypatch):
     tree, peak = peak_of(lambda: fit_spheres(mesh))
     (fit,) = fits
     assert peak < MAX_PEAK
-    assert fit.work < 1.2 * MAX_WORK
+    assert fit.work < 1.2 * MAX_FIT_WORK
     assert fit.clipped <= MAX_CLIPPED_TRIANGLES + len(mesh.triangles)
     assert_covered(mesh, tree)
 

@@ -146,10 +146,10 @@ def test_files_of_other_sources_are_replaced(tmp_path, monkeypatch):
     spheres.sphere_tree.__wrapped__(shape)
     (file,) = tmp_path.iterdir()
     content = file.read_bytes()
-    for name in spheres.SOURCES:
+    for name in spheres.FIT_SOURCES:
         (package / name).parent.mkdir(parents=True, exist_ok=True)
-        (package / name).write_bytes((spheres.PACKAGE / name).read_bytes() + b"# changed")
-    monkeypatch.setattr(spheres, "PACKAGE", package)
+        (package / name).write_bytes((spheres.PACKAGE_FOLDER / name).read_bytes() + b"# changed")
+    monkeypatch.setattr(spheres, "PACKAGE_FOLDER", package)
     monkeypatch.setattr(spheres, "_digest", spheres._digest.__wrapped__)
     spheres.sphere_tree.__wrapped__(shape)
     again = file.read_bytes()

@@ -9,13 +9,13 @@ from oracle_ik import pose_error
 from dls_ik import IkSolver, RobotModel, Status, Stepper, Task
 from dls_ik.errors import MethodError, PoseError
 from dls_ik.servo import LocalIk
-from dls_ik.solver.method import KDL
+from dls_ik.solver.method import KDL_METHODS
 
 pytest.importorskip("PyKDL")
 WAM = RobotModel.wam()
 
 
-@pytest.mark.parametrize("name", KDL)
+@pytest.mark.parametrize("name", KDL_METHODS)
 def test_answers_reach_their_pose(name):
     rng = np.random.default_rng(1)
     Ts, seeds = WAM.fk(WAM.random(rng, 60)), WAM.random(rng, 60)
@@ -39,7 +39,7 @@ def test_newton_reports_answers_outside_the_limits():
     assert IkSolver(WAM, "kdl_nr_jl").solve(WAM.fk(np.zeros(7))).status != Status.OUTSIDE_LIMITS
 
 
-@pytest.mark.parametrize("name", KDL)
+@pytest.mark.parametrize("name", KDL_METHODS)
 def test_errors_of_a_failure_belong_to_its_joint_positions(name):
     far = WAM.fk(np.zeros(7)) + 3.0 * np.eye(4, k=3)
     for restarts in (0, 3):
@@ -68,7 +68,7 @@ def test_matrices_that_are_not_rotations_are_refused():
     assert found.statuses == (Status.SUCCESS, Status.REFUSED)
 
 
-@pytest.mark.parametrize("name", KDL)
+@pytest.mark.parametrize("name", KDL_METHODS)
 def test_unsupported_options_are_refused_with_the_reason(name):
     for made in (
         lambda: IkSolver(RobotModel.from_name("planar_2r"), name),

@@ -12,7 +12,7 @@ from laws import LAWS, is_legal
 from dls_ik import IkSolver, RobotModel, method_names, method_table
 from dls_ik.core import error_clamping, limits, step_bounds
 from dls_ik.errors import DlsIkError, MethodError
-from dls_ik.solver.method import KDL, long_name, method_info, parse_method
+from dls_ik.solver.method import KDL_METHODS, long_name, method_info, parse_method
 from dls_ik.solver.options import solver_options
 
 WAM = RobotModel.wam()
@@ -46,9 +46,9 @@ def test_combinations_have_one_name_in_any_order_and_case_or_are_refused():
             continue
         choice = parse_method(name)
         assert choice.damping == LAWS[law]
-        assert choice.limits == limits.IDS[strategy or "none"]
-        assert choice.reach == error_clamping.IDS[error or "none"]
-        assert choice.step == step_bounds.IDS[bound or "none"]
+        assert choice.limits == limits.LIMIT_IDS[strategy or "none"]
+        assert choice.reach == error_clamping.CLAMPING_IDS[error or "none"]
+        assert choice.step == step_bounds.STEP_BOUND_IDS[bound or "none"]
         brought = {"objective": "centring", "mu": 0.0} if strategy == "ta" else {}
         brought |= {"alpha": 0.2} if strategy == "wln" else {}
         brought |= {"dls": {"lambda_": 0.1}, "odls": {"policy": "optimal"}}.get(law, {})
@@ -67,7 +67,7 @@ def test_the_names_of_the_papers_are_listed():
 
 
 def test_listed_names_round_trip():
-    for name in set(method_names()) - set(KDL):
+    for name in set(method_names()) - set(KDL_METHODS):
         assert parse_method(name).name == name
         assert IkSolver(WAM, name).method == name
 
@@ -94,7 +94,7 @@ def test_every_method_has_a_long_name_and_a_purpose():
         method_info("jc+")
 
 
-@pytest.mark.parametrize("name", KDL)
+@pytest.mark.parametrize("name", KDL_METHODS)
 def test_kdl_names_have_no_further_parts(name):
     assert parse_method(name).is_kdl
     assert parse_method(name.upper()).name == name

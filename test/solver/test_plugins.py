@@ -10,7 +10,7 @@ import pytest
 
 from dls_ik import IkSolver, PlanningScene, RobotModel, Stepper, Task
 from dls_ik.errors import MethodError
-from dls_ik.reproduce.colome_torras_readings import MEANT
+from dls_ik.reproduce.colome_torras_readings import MEANT_READING_NAME
 from dls_ik.reproduce.experiment import begin, complete, experiment
 from dls_ik.servo import Controller, ServoState, plugin_step
 from dls_ik.servo.local_ik import LocalIk
@@ -119,7 +119,7 @@ def test_an_endless_step_is_stopped_in_any_thread():
 def test_table_v_continues_without_a_failing_plugin():
     register_method("nan", FAULTS["nan"][0])
     register_method("mine", damped)
-    report = begin(experiment("table-v"), 8, 0, ["ed", "nan", "mine"], MEANT)
+    report = begin(experiment("table-v"), 8, 0, ["ed", "nan", "mine"], MEANT_READING_NAME)
     complete(experiment("table-v"), report, Silent())
     rows = {row["method"]: row for row in report.rows}
     assert rows["mine"]["iterations"] == rows["ed"]["iterations"]

@@ -12,7 +12,7 @@ from oracle_scene import Oracle
 from scenes import ARMS, WORLDS, arm, bodies_of, scene_of
 
 from dls_ik import IkSolver, PlanningScene, RobotModel, Status, Task
-from dls_ik.core.collision import OPEN
+from dls_ik.core.collision import CHECK_OPEN
 from dls_ik.core.se3 import difference, moved
 from dls_ik.errors import OptionError, SceneError
 from dls_ik.model import share_file
@@ -109,7 +109,7 @@ def test_undecided_distance_bounds_are_checked_exactly():
     scene = scene_of("ur5e", "box")  # no redundancy: only the seed can be the solution
     robot, solver = scene.robot, IkSolver(scene.robot, scene=scene)
     q = robot.random(6000, rng=np.random.default_rng(4))
-    q = q[scene.snapshot.states(q)[:, 0] == OPEN][:40]
+    q = q[scene.snapshot.states(q)[:, 0] == CHECK_OPEN][:40]
     free = np.array([is_free(scene.snapshot, each) for each in q])
     assert 3 < free.sum() < len(q) - 3
     for each, is_one in zip(q, free, strict=True):

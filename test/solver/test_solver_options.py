@@ -14,7 +14,7 @@ from dls_ik import IkSolver, RobotModel, method_names
 from dls_ik.errors import DlsIkError, MethodError, OptionError
 from dls_ik.servo.options import ControllerKeywords, ControllerOptions
 from dls_ik.solver.options import SolverKeywords, SolverOptions, Vector
-from dls_ik.solver.solver import CLEARANCE
+from dls_ik.solver.solver import CLEARANCE_SOLVE_TYPE
 
 WAM = RobotModel.wam()
 FIELDS = {f.name: f for f in fields(SolverOptions)}
@@ -43,7 +43,7 @@ def test_every_option_has_one_kind():
 def test_choice_options(name):
     method = {"policy": "dls", "form": "gp+dls"}.get(name, "ed")
     for value in CHOICES[name]:
-        if value == CLEARANCE:
+        if value == CLEARANCE_SOLVE_TYPE:
             with pytest.raises(OptionError, match="needs a scene"):
                 solver_options(method, **{name: value})
         else:

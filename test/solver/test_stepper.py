@@ -111,7 +111,7 @@ def test_the_inverse_matches_its_singular_values(name):
     np.testing.assert_allclose(P @ e, stepper.step_for(e, J, FAR), atol=1e-9)
 
 
-@pytest.mark.parametrize("policy", [name for name in policies.NAMES if name != "constant"])
+@pytest.mark.parametrize("policy", [name for name in policies.POLICY_NAMES if name != "constant"])
 @pytest.mark.parametrize("bent", [1.4, 0.01], ids=["anywhere", "near a singularity"])
 def test_the_policy_determines_the_damping(policy, bent):
     options = {"Delta": 0.1, "w_t": 1.0, "condition_bound": 2.0, "epsilon": 1.0, "w_min": 0.5}

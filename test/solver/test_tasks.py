@@ -7,7 +7,7 @@ import pytest
 from robots import URDF, joint, urdf
 
 from dls_ik import IkSolver, RobotModel, Status, Task
-from dls_ik.core.task import FREE, SWING, TWIST, VECTOR
+from dls_ik.core.task import ROTATION_FREE, ROTATION_SWING, ROTATION_TWIST, ROTATION_VECTOR
 from dls_ik.errors import MethodError, OptionError, PoseError
 from dls_ik.solver.method import parse_method
 from dls_ik.solver.options import SolverOptions
@@ -29,19 +29,19 @@ def test_the_default_is_the_full_pose():
     np.testing.assert_array_equal(built.component, range(6))
     np.testing.assert_array_equal(built.weight, [1, 1, 1, W, W, W])
     np.testing.assert_array_equal(built.group, [0, 0, 0, 1, 1, 1, 2])  # group 2 is that of TA
-    assert (built.in_target[0], built.rotation_kind[0]) == (False, VECTOR)
+    assert (built.in_target[0], built.rotation_kind[0]) == (False, ROTATION_VECTOR)
 
 
 @pytest.mark.parametrize(
     ("task", "components", "groups", "turning", "in_target"),
     [
-        (Task.pose(), [0, 1, 2, 3, 4, 5], [0, 0, 0, 1, 1, 1], VECTOR, False),
-        (Task.position_only(), [0, 1, 2], [0, 0, 0], FREE, False),
-        (Task.pointing(), [0, 1, 2, 3, 4], [0, 0, 0, 1, 1], SWING, True),
-        (Task.pointing("x"), [0, 1, 2, 4, 5], [0, 0, 0, 1, 1], SWING, True),
-        (Task("", "y", "target"), [4], [0], TWIST, True),
-        (Task("zx", ""), [0, 2], [0, 0], FREE, False),
-        (Task("y", "zy"), [1, 4, 5], [0, 1, 1], SWING, False),
+        (Task.pose(), [0, 1, 2, 3, 4, 5], [0, 0, 0, 1, 1, 1], ROTATION_VECTOR, False),
+        (Task.position_only(), [0, 1, 2], [0, 0, 0], ROTATION_FREE, False),
+        (Task.pointing(), [0, 1, 2, 3, 4], [0, 0, 0, 1, 1], ROTATION_SWING, True),
+        (Task.pointing("x"), [0, 1, 2, 4, 5], [0, 0, 0, 1, 1], ROTATION_SWING, True),
+        (Task("", "y", "target"), [4], [0], ROTATION_TWIST, True),
+        (Task("zx", ""), [0, 2], [0, 0], ROTATION_FREE, False),
+        (Task("y", "zy"), [1, 4, 5], [0, 1, 1], ROTATION_SWING, False),
     ],
 )
 def test_rows_of_the_error(task, components, groups, turning, in_target):
@@ -72,7 +72,7 @@ def test_one_task_for_all_tips_or_one_per_tip():
     np.testing.assert_array_equal(built.tip, [0, 1, 1, 1, 1, 1])
     np.testing.assert_array_equal(built.component, [5, 0, 1, 2, 3, 4])
     np.testing.assert_array_equal(built.group, [0, 1, 1, 1, 2, 2, 3])
-    np.testing.assert_array_equal(built.rotation_kind, [TWIST, SWING])
+    np.testing.assert_array_equal(built.rotation_kind, [ROTATION_TWIST, ROTATION_SWING])
     np.testing.assert_array_equal(built.in_target, [False, True])
     assert len(build_task(FORK, None, W).tip) == 12
 

@@ -10,14 +10,14 @@ import pytest
 from robots import TEST_URDF
 
 from dls_ik.model.robot import RobotModel
-from dls_ik.solver.hard_paths import STEP
+from dls_ik.solver.hard_paths import BARE_STEP_DURATION
 from dls_ik.solver.method import parse_method
 from dls_ik.viewer.presets import make_presets, start_configuration
 from dls_ik.viewer.scene import extent
 from dls_ik.viewer.session import default_task, local_session
 from dls_ik.viewer.shapes import LinkBoxes, described_shapes
 
-CLOCK = itertools.count()  # unit STEP; it never goes back
+CLOCK = itertools.count()  # unit BARE_STEP_DURATION; it never goes back
 ROBOTS = ("wam", "puma560", "planar_2r")
 SINGULARITY, REACH, LIMIT = "Through a singularity", "Out of reach", "Into a joint limit"
 
@@ -37,8 +37,10 @@ def case(request):
 def play(session, title, presets, until=None):
     """Return the views of a preset at each step, until a time [s], by default one period."""
     session.play(presets[title])
-    steps = round((until or presets[title].period) / STEP)
-    return list(zip(*(session.step(next(CLOCK) * STEP) for _ in range(steps)), strict=True))
+    steps = round((until or presets[title].period) / BARE_STEP_DURATION)
+    return list(
+        zip(*(session.step(next(CLOCK) * BARE_STEP_DURATION) for _ in range(steps)), strict=True)
+    )
 
 
 def peaks(arms):

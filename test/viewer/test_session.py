@@ -16,11 +16,11 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.solver.task import Task
 from dls_ik.viewer.panels import StatusLine
 from dls_ik.viewer.plots import (
-    AMBER,
+    AMBER_RGB,
     ARM_COLOURS,
     CURVES,
-    GREEN,
-    RED,
+    GREEN_RGB,
+    RED_RGB,
     CurveHistory,
     css,
     csv_header,
@@ -205,10 +205,18 @@ def test_the_ellipsoid_is_what_unit_joint_velocities_give():
 
 
 def test_bars_show_every_joint_and_colours_how_near_a_limit_it_is():
-    near = {0.0: GREEN, 1.3: GREEN, 1.5: AMBER, 1.81: RED, 2.0: RED, 2.5: RED, -1.99: RED}
+    near = {
+        0.0: GREEN_RGB,
+        1.3: GREEN_RGB,
+        1.5: AMBER_RGB,
+        1.81: RED_RGB,
+        2.0: RED_RGB,
+        2.5: RED_RGB,
+        -1.99: RED_RGB,
+    }
     for q, colour in near.items():
         assert limit_colour(q, -2.0, 2.0) == colour
-        assert limit_colour(q, -np.inf, np.inf) == GREEN
+        assert limit_colour(q, -np.inf, np.inf) == GREEN_RGB
     assert "90.0&deg;" in joint_bars(ROBOT, [np.full(7, np.pi / 2)])
     both = joint_bars(ROBOT, [np.zeros(7)] * 2)
     assert all(both.count(name) == 1 for name in ROBOT.joint_names)

@@ -18,7 +18,7 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.scene.meshes import read_mesh_file
 from dls_ik.viewer.scene import Figure, node_names
 from dls_ik.viewer.shapes import (
-    GREY,
+    LINK_GREY,
     MAX_SHAPES,
     find_file,
     link_poses,
@@ -100,7 +100,7 @@ def test_a_primitive_has_its_size_place_and_colour():
     box, plain = load_shapes(robot_text(BOX.format(red), BOX.format(""))).pieces
     np.testing.assert_allclose(box.mesh.bounds, [[0.5, -1, -1.5], [1.5, 1, 1.5]])
     assert box.colour == (255, 0, 128)
-    assert plain.colour == GREY
+    assert plain.colour == LINK_GREY
 
 
 def test_missing_and_broken_meshes_are_told_in_a_line_and_the_rest_is_drawn(tmp_path):

@@ -18,7 +18,7 @@ from dls_ik.core.types import Array, FastWorkspace, Indices, SerialChain
 
 # Limits of the cosine of the rotation error: the rotation vector is computed by a series above the
 # first limit, and by a quaternion below the second limit.
-SMALL, LARGE = 0.97, -0.9
+MIN_SERIES_COSINE, MAX_QUATERNION_COSINE = 0.97, -0.9
 
 
 @force_inline
@@ -164,11 +164,11 @@ def arm_error(
         trace += a0 * b0 + a1 * b1 + a2 * b2
     square = 0.25 * (u0 * u0 + u1 * u1 + u2 * u2)
     cosine, sine = 0.5 * (trace - 1.0), sqrt(square)
-    if cosine > SMALL:
+    if cosine > MIN_SERIES_COSINE:
         ratio = 0.0223721590909091 + square * (0.01735276442307692 + square * 0.01396484375)
         ratio = 0.044642857142857144 + square * (0.030381944444444444 + square * ratio)
         ratio = 1.0 + square * (0.16666666666666666 + square * (0.075 + square * ratio))
-    elif cosine > LARGE:
+    elif cosine > MAX_QUATERNION_COSINE:
         ratio = atan2(sine, cosine) / sine
     else:
         pose_error(target, T, relative, e)
@@ -221,7 +221,7 @@ def arm_jacobian(
 # Sines and cosines of many angles are computed in a form that compiles to vector instructions.
 
 
-FARTHEST = 1e5  # [rad] maximum angle that can be reduced accurately to [-pi/4, pi/4]
+MAX_REDUCED_ANGLE = 1e5  # [rad] maximum angle that can be reduced accurately to [-pi/4, pi/4]
 TWO_OVER_PI = 0.6366197723675814
 # pi / 2 is the sum of three parts. The first two parts end with zero bits, so that their products
 # with whole numbers are exact (Cody & Waite 1980).
@@ -245,7 +245,7 @@ def sines(angles: Array, s: Array, c: Array) -> None:
     farthest = 0.0
     for k in range(angles.shape[0]):
         farthest = max(farthest, abs(angles[k]))
-    if not farthest <= FARTHEST:
+    if not farthest <= MAX_REDUCED_ANGLE:
         for k in range(angles.shape[0]):
             s[k], c[k] = sin(angles[k]), cos(angles[k])
         return

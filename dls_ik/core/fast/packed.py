@@ -15,13 +15,14 @@ from typing import NamedTuple, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from dls_ik.core.fast.table import LEAF
+from dls_ik.core.fast.table import LEAF_ROWS
 from dls_ik.core.jit import allocating, fixed_tuple
 from dls_ik.core.types import Array, ChainTable, Indices, Method, SerialChain, Starts, StopCriteria
 
 STRUCTS = (Method, StopCriteria, SerialChain, Starts, ChainTable)
 WHOLE = (int, bool, Indices)
-SIZES = 3  # sizes before the structs: number of elements, of joint variables, and of table rows
+# sizes before the structs: number of elements, of joint variables, and of table rows
+NUM_STRUCT_SIZES = 3
 
 
 def _count(struct: type, kinds: tuple[type, ...]) -> int:
@@ -30,7 +31,9 @@ def _count(struct: type, kinds: tuple[type, ...]) -> int:
 
 
 # Whether each field, in the order of the structs, is packed into the array of integers.
-IS_WHOLE = tuple(hint in WHOLE for each in STRUCTS for hint in get_type_hints(each).values())
+STRUCT_FIELD_IS_WHOLE = tuple(
+    hint in WHOLE for each in STRUCTS for hint in get_type_hints(each).values()
+)
 METHOD_WHOLE, METHOD_OTHER = _count(Method, (int, bool)), _count(Method, (float,))
 STOP_WHOLE, STOP_OTHER = _count(StopCriteria, (int, bool)), _count(StopCriteria, (float,))
 
@@ -49,7 +52,7 @@ def pack(
     whole: list[object] = [(len(chain.variable), len(chain.lower), len(table.q))]
     others: list[object] = []
     fields = (*method, *stop, *chain, *starts, *table)
-    for value, is_whole in zip(fields, IS_WHOLE, strict=True):
+    for value, is_whole in zip(fields, STRUCT_FIELD_IS_WHOLE, strict=True):
         (whole if is_whole else others).append(value)
     return Packed(_joined(others, np.float64), _joined(whole, np.int64))
 
@@ -76,7 +79,7 @@ def unpack(
     """
     m, n, rows = integers[0], integers[1], integers[2]
     # Read the numbers of the method and of the stop criteria.
-    whole, others = integers[SIZES:], numbers
+    whole, others = integers[NUM_STRUCT_SIZES:], numbers
     method = Method(*(fixed_tuple(whole, METHOD_WHOLE) + fixed_tuple(others, METHOD_OTHER)))
     whole, others = whole[METHOD_WHOLE:], others[METHOD_OTHER:]
     stop = StopCriteria(*(fixed_tuple(whole, STOP_WHOLE) + fixed_tuple(others, STOP_OTHER)))
@@ -110,7 +113,7 @@ def unpack(
         last_turns=whole[2] != 0,
         by=whole[3 : 3 + nodes],
         cut=others[:nodes],
-        features=others[features:middle].reshape(rows // LEAF, 9, LEAF),
+        features=others[features:middle].reshape(rows // LEAF_ROWS, 9, LEAF_ROWS),
         middle=others[middle:q].reshape(rows, 3, 4),
         q=_matrix(others, q, rows, n),
     )

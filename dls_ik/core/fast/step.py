@@ -302,10 +302,14 @@ def solve_normal(J: Array, h: Array, e: Array, lambda2: float, y: Array) -> bool
 # square root of its weight.
 
 
-STEPS, CORRECTIONS = 30, 6  # maximum number of steps; final steps that only correct the error
-LARGEST = 0.5  # maximum motion of a joint in a step, in the joint metric
-ENOUGH = 0.01  # motion of a joint, in the joint metric, below which the solution is close enough
-FAR = 0.2  # [rad] scaled error, as a rotation, above which a step only corrects the error
+# maximum number of steps; final steps that only correct the error
+MAX_FAST_SLIDE_STEPS, NUM_CORRECTION_STEPS = 30, 6
+MAX_SLIDE_MOTION = 0.5  # maximum motion of a joint in a step, in the joint metric
+MIN_SLIDE_MOTION = (
+    0.01  # motion of a joint, in the joint metric, below which the solution is close enough
+)
+# [rad] scaled error, as a rotation, above which a step only corrects the error
+MAX_SLIDE_ERROR = 0.2
 
 
 @force_inline
@@ -330,11 +334,11 @@ def slide(
         The number of steps.
     """
     n, steps, error, arrived = q.shape[0], 0, 0.0, False
-    far = FAR * stop.rotation_weight  # [m]
+    far = MAX_SLIDE_ERROR * stop.rotation_weight  # [m]
     if n <= 6:
         return 0
-    for steps in range(STEPS):
-        arrived = arrived or steps >= STEPS - CORRECTIONS
+    for steps in range(MAX_FAST_SLIDE_STEPS):
+        arrived = arrived or steps >= MAX_FAST_SLIDE_STEPS - NUM_CORRECTION_STEPS
         toward = 0.0 if arrived or error > far else 1.0
         arm_jacobian_there(arm, stop.rotation_weight, work)
         toward_seed(starts.joint_weights, seed, q, toward, work.J, work.z, work.e)
@@ -346,7 +350,7 @@ def slide(
         error = norm3(work.e) + norm3(work.e[3:])
         if arrived and is_reached(stop, position, rotation, norm(work.e)):
             break
-        arrived = arrived or (toward == 1.0 and largest < ENOUGH)
+        arrived = arrived or (toward == 1.0 and largest < MIN_SLIDE_MOTION)
     return steps + 1
 
 
@@ -365,12 +369,12 @@ def toward_seed(
         z: (n,) motion toward the seed, shortened to the maximum of a step, written [rad or m].
         e: (6,) scaled error, from which J z is subtracted [m].
     """
-    largest = LARGEST
+    largest = MAX_SLIDE_MOTION
     for j in range(q.shape[0]):
         z[j] = share * (seed[j] - q[j])
         largest = max(largest, abs(z[j]) * weights[j] ** 0.5)
     for j in range(q.shape[0]):
-        z[j] *= LARGEST / largest
+        z[j] *= MAX_SLIDE_MOTION / largest
         scale = weights[j] ** -0.5
         for i in range(6):
             e[i] -= J[j, i] * z[j]
@@ -391,9 +395,9 @@ def shorten(weights: Array, dq: Array) -> float:
     largest = 0.0
     for j in range(dq.shape[0]):
         largest = max(largest, abs(dq[j]) * weights[j] ** 0.5)
-    if largest > LARGEST:
+    if largest > MAX_SLIDE_MOTION:
         for j in range(dq.shape[0]):
-            dq[j] *= LARGEST / largest
+            dq[j] *= MAX_SLIDE_MOTION / largest
     return largest
 
 

@@ -18,8 +18,9 @@ from dls_ik.core.fast.kinematics import forward_arm, sines_of_joints
 from dls_ik.core.jit import allocating, force_inline
 from dls_ik.core.types import Array, ChainTable, FastWorkspace, Indices, SerialChain
 
-LEAF = 32  # number of rows in a leaf of the tree
-MISSED = 0.6  # [rad] maximum sum of the deviations of first and last joint caused by their limits
+LEAF_ROWS = 32  # number of rows in a leaf of the tree
+# [rad] maximum sum of the deviations of first and last joint caused by their limits
+MAX_LIMIT_DEVIATION = 0.6
 
 
 @force_inline
@@ -59,9 +60,9 @@ def find_leaf(
     Args:
         by, cut: (nodes,) fields of :class:`ChainTable`.
         levels: Number of levels of the tree.
-        leaves: (leaves, 9, LEAF) features of all rows of the table.
+        leaves: (leaves, 9, LEAF_ROWS) features of all rows of the table.
         features: (9,) features of the target [m].
-        out: (LEAF,) squared distance of each row of the leaf from `features`, written [m^2].
+        out: (LEAF_ROWS,) squared distance of each row of the leaf from `features`, written [m^2].
 
     Returns:
         The index of the first row of the leaf.
@@ -72,9 +73,9 @@ def find_leaf(
     leaf = leaves[node - (1 << levels)]
     out.fill(0.0)
     for c in range(9):
-        for i in range(LEAF):
+        for i in range(LEAF_ROWS):
             out[i] += (features[c] - leaf[c, i]) ** 2
-    return (node - (1 << levels)) * LEAF
+    return (node - (1 << levels)) * LEAF_ROWS
 
 
 @force_inline
@@ -136,7 +137,7 @@ def next_start(
         False if all rows of the leaf are used.
     """
     to_last_joint(arm.link, table.last_turns, work.target, work.T)
-    for _ in range(LEAF):
+    for _ in range(LEAF_ROWS):
         i = nearest(work.distance)
         if work.distance[i] == inf:
             break
@@ -157,7 +158,7 @@ def next_start(
             angle = last_angle(R, angle if table.first_turns else 0.0, work.T)
             last = arm.variable.shape[0] - 1
             missed += turn_to(arm.turn, arm.variable, arm.lower, arm.upper, last, angle, q)
-        if missed <= MISSED:
+        if missed <= MAX_LIMIT_DEVIATION:
             return True
     return False
 

@@ -25,11 +25,12 @@ from dls_ik.ros.util import Throttle
 from dls_ik.text import listing, quoted
 
 RETRY = 1.0  # [s] time until the first retry; the time doubles after each retry
-NAME = "dls_ik_client"
+CLIENT_NODE_NAME = "dls_ik_client"
 HIGHEST_DOMAIN = 232  # maximum of DDS; Fast DDS exits the process if ROS_DOMAIN_ID is higher
 POLL = 0.01  # [s] polling period
 PATIENCE = 5.0  # [s] maximum time until the answer to a ServiceClient.call arrives
-DEPTH = 10  # default number of queued answers, including answers to other clients of the service
+# default number of queued answers, including answers to other clients of the service
+ANSWER_QUEUE_DEPTH = 10
 
 
 class ServiceMissingError(DlsIkError):
@@ -121,7 +122,7 @@ class OwnNode:
         ClientStartError: If ROS 2 cannot be started because of its domain, log folder or keystore.
     """
 
-    def __init__(self, namespace: str, name: str = NAME) -> None:
+    def __init__(self, namespace: str, name: str = CLIENT_NODE_NAME) -> None:
         _check_namespace(namespace)
         _check_domain()
         self._context = Context()
@@ -202,7 +203,7 @@ class ServiceClient:
     """
 
     def __init__(
-        self, node: Node, kind: Any, name: str, depth: int = DEPTH, group: Any = None
+        self, node: Node, kind: Any, name: str, depth: int = ANSWER_QUEUE_DEPTH, group: Any = None
     ) -> None:
         self._node, self._kind = node, kind
         self._client = node.create_client(

@@ -31,7 +31,8 @@ from dls_ik.ros.client.connection import (
 from dls_ik.ros.frames import matrix_from_pose, pose_from_matrix
 from dls_ik.text import listing
 
-DEPTH = 1000  # number of queued answers, including answers to other clients of the service
+# number of queued answers, including answers to other clients of the service
+IK_ANSWER_QUEUE_DEPTH = 1000
 MAX_TIMEOUT = 3600.0  # [s] maximum timeout of a request
 ORTHOGONALITY_TOLERANCE = 1e-4  # maximum deviation of R' R from the identity
 
@@ -287,8 +288,8 @@ class IkClient:
         self._calls = set[Any]()  # rclpy futures without an answer
         # The default group would be blocked while one of its callbacks awaits an answer.
         callbacks = ReentrantCallbackGroup()
-        self._ik = ServiceClient(self._node, GetPositionIK, ik, DEPTH, callbacks)
-        self._fk = ServiceClient(self._node, GetPositionFK, fk, DEPTH, callbacks)
+        self._ik = ServiceClient(self._node, GetPositionIK, ik, IK_ANSWER_QUEUE_DEPTH, callbacks)
+        self._fk = ServiceClient(self._node, GetPositionFK, fk, IK_ANSWER_QUEUE_DEPTH, callbacks)
 
     def __enter__(self) -> "IkClient":
         """Return the client."""

@@ -36,17 +36,18 @@ try:
 except ImportError:  # moveit_msgs older than 2.3
     ServoStatus = None
 
-NAME = "dls_ik_target_publisher"  # name of the client's node
+PUBLISHER_NODE_NAME = "dls_ik_target_publisher"  # name of the client's node
 QUEUE = QoSProfile(depth=10)
-UNKNOWN = "UNKNOWN"  # name of the state before the first status, or after an unknown status
+UNKNOWN_STATE = "UNKNOWN"  # name of the state before the first status, or after an unknown status
 RECENT = 4  # number of last cycles whose messages may still arrive, in any order
-POSE, TWIST = "target_pose", "target_twist"
+POSE_TOPIC = "target_pose"
+TWIST_TOPIC = "target_twist"
 STANDSTILL = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 STOP_PERIOD = 0.02  # [s] period of the messages that stop the arm
 RESPONSE_TIME = 0.3  # [s] time after the start of a stream until the node's state refers to it
 HOPELESS_TIME = 2.0  # [s] time in states without progress after which a stream is stopped
 TIP_TIMEOUT = 5.0  # [s] time without a tip pose after which the node counts as lost
-REACHED_ERROR = 1e-4  # [m, rad] maximum error of a reached pose if no state is received
+MAX_REACHED_ERROR = 1e-4  # [m, rad] maximum error of a reached pose if no state is received
 REFUSALS = ("REFUSED", "FAULT", "PAUSED", "NO_ROBOT")
 HOPELESS = ("UNREACHABLE", "STALLED")
 
@@ -57,7 +58,7 @@ class CycleRow(NamedTuple):
     """Messages of the node that belong to one control cycle."""
 
     time: float  # arrival time of the tip pose on the steady clock [s]
-    state: str  # name of the ServoState, or UNKNOWN
+    state: str  # name of the ServoState, or UNKNOWN_STATE
     message: str  # message of the last status
     frame: str  # frame of the tip pose: the root of the robot
     tip: Array  # (4, 4) T_root_tip
@@ -86,7 +87,7 @@ class NodeMonitor:
     def __init__(self, node: Node, name: str) -> None:
         self.rows: list[CycleRow] = []
         self.target: tuple[str, Array] | None = None  # frame and pose of the last sent target
-        self.state, self.message, self.state_time = UNKNOWN, "", -np.inf
+        self.state, self.message, self.state_time = UNKNOWN_STATE, "", -np.inf
         self.q: dict[str, float] = {}
         self._recent: deque[tuple[tuple[int, int], dict[str, float]]] = deque(maxlen=RECENT)
         subscribe = partial(subscribe_bounded, node, log=Throttle(node))
@@ -116,8 +117,8 @@ class NodeMonitor:
         row = self.rows[-1]
         if row.time < since + RESPONSE_TIME:
             return False
-        if self.state == UNKNOWN:
-            return max(row.errors()) < REACHED_ERROR
+        if self.state == UNKNOWN_STATE:
+            return max(row.errors()) < MAX_REACHED_ERROR
         return self.state == "REACHED"
 
     def is_hopeless(self, since: float) -> bool:
@@ -160,7 +161,7 @@ def _stamp(message: Any) -> tuple[int, int]:
 
 
 def state_name(code: int, message: str) -> str:
-    """Return the name of the ServoState that a status message describes, or UNKNOWN.
+    """Return the name of the ServoState that a status message describes, or UNKNOWN_STATE.
 
     Args:
         code: Code of the status; several states may share a code.
@@ -170,7 +171,7 @@ def state_name(code: int, message: str) -> str:
         if state.code == code and message.startswith(state.explanation):
             return state.name
     same_code = [state.name for state in ServoState if state.code == code]
-    return same_code[0] if len(same_code) == 1 else UNKNOWN
+    return same_code[0] if len(same_code) == 1 else UNKNOWN_STATE
 
 
 class TargetPublisher:
@@ -185,11 +186,11 @@ class TargetPublisher:
     """
 
     def __init__(self, namespace: str = "", node: str = "dls_ik", patience: float = 5.0) -> None:
-        self._own = OwnNode(namespace, NAME)
+        self._own = OwnNode(namespace, PUBLISHER_NODE_NAME)
         self.node, self.name, self.patience = self._own.node, node, patience
         self.monitor = NodeMonitor(self.node, node)
-        self._pose = self.node.create_publisher(PoseStamped, POSE, QoSProfile(depth=1))
-        self._twist = self.node.create_publisher(TwistStamped, TWIST, QoSProfile(depth=1))
+        self._pose = self.node.create_publisher(PoseStamped, POSE_TOPIC, QoSProfile(depth=1))
+        self._twist = self.node.create_publisher(TwistStamped, TWIST_TOPIC, QoSProfile(depth=1))
         self.sent = 0
 
     def __enter__(self) -> "TargetPublisher":
@@ -254,7 +255,7 @@ class TargetPublisher:
 
     def _missing(self, publisher: Any) -> str:
         asked = self.node.resolve_topic_name(publisher.topic_name)
-        kind = {POSE: "PoseStamped", TWIST: "TwistStamped"}[asked.rpartition("/")[2]]
+        kind = {POSE_TOPIC: "PoseStamped", TWIST_TOPIC: "TwistStamped"}[asked.rpartition("/")[2]]
         own = self.node.resolve_topic_name(f"{self.name}/tip_pose")
         others = [
             name

@@ -71,12 +71,12 @@ from dls_ik.ros.demo.report import (
 )
 from dls_ik.ros.util import ChildProcess, stay_alone
 
-START_TIMEOUT = 240.0  # [s] the first start compiles for about 35 s, longer on a busy machine
+DEMO_START_TIMEOUT = 240.0  # [s] the first start compiles for about 35 s, longer on a busy machine
 START_REMINDER_PERIOD = 10.0  # [s] time between messages that the node is still starting
 ACCELERATION = 10.0  # [rad/s^2] high, as nobody stands next to the simulated arm
-POLL_PERIOD = 0.2  # [s] time between checks whether the node is ready
+PROCESS_POLL_PERIOD = 0.2  # [s] time between checks whether the node is ready
 NUM_TAIL_LINES = 8  # number of last lines of the node's log in an error message
-COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+COLOUR_CODES = re.compile(r"\x1b\[[0-9;]*m")
 LOGGED = re.compile(r"\[(?:INFO|WARN|ERROR|FATAL)\] \[[\d.]+\] \[[\w.]+\]: (.*)")
 
 
@@ -244,7 +244,7 @@ class NodeLog:
 
     def __call__(self, line: str) -> None:
         """Write a line of output to the file, without colours, and pass it to `echo`."""
-        text = COLOURS.sub("", line)
+        text = COLOUR_CODES.sub("", line)
         self._file.write(text + "\n")
         self._file.flush()
         self.tail.append(text)
@@ -279,7 +279,7 @@ def running_node(demo: Demonstration) -> Iterator[tuple[TargetPublisher, int]]:
     with (
         path.open("w") as file,
         ChildProcess(node_command(settings), log := NodeLog(file, echo)) as node,
-        TargetPublisher(patience=POLL_PERIOD) as publisher,
+        TargetPublisher(patience=PROCESS_POLL_PERIOD) as publisher,
     ):
         try:
             # Matplotlib is imported here because the import takes long and the node starts anyway.
@@ -306,7 +306,7 @@ def wait_until_ready(node: ChildProcess, publisher: TargetPublisher, console: Co
         console: Console for messages about the progress.
 
     Raises:
-        DlsIkError: If the node exits, or is not ready within `START_TIMEOUT`.
+        DlsIkError: If the node exits, or is not ready within `DEMO_START_TIMEOUT`.
     """
     begin, reminder = time.monotonic(), START_REMINDER_PERIOD
     while True:
@@ -319,9 +319,9 @@ def wait_until_ready(node: ChildProcess, publisher: TargetPublisher, console: Co
             waited = time.monotonic() - begin
             if not node.is_running:
                 raise DlsIkError("the node did not start") from error
-            if waited > START_TIMEOUT:
+            if waited > DEMO_START_TIMEOUT:
                 raise DlsIkError(
-                    f"the node was not ready after {START_TIMEOUT:.0f} s: {error}"
+                    f"the node was not ready after {DEMO_START_TIMEOUT:.0f} s: {error}"
                 ) from error
         if waited > reminder:
             reminder += START_REMINDER_PERIOD

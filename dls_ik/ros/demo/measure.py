@@ -27,14 +27,16 @@ from dls_ik.solver.solver import IkSolver
 
 # Joint positions [rad] with bent elbow and the tool pointing down. They are the seed of every
 # request; the tip is then at the centre of the figure of eight.
-HOME = (0.0, 0.5, 0.0, 1.7, 0.0, pi - 2.2, 0.0)
+HOME_POSITIONS = (0.0, 0.5, 0.0, 1.7, 0.0, pi - 2.2, 0.0)
 
 TOOL = 0.06  # [m] distance between wrist and tip
 # Maximum distance between shoulder and wrist. Upper arm and forearm have an elbow offset of 45 mm.
 REACH = float(np.hypot(0.55, 0.045) + np.hypot(0.3, 0.045))  # [m]
-TIMEOUT = 1.0  # [s] timeout of a request, long enough on a busy machine
-TOLERANCE = 1e-6  # [m] and [rad] maximum errors of a solution, the default of the node
-ROUNDING = 1e-9  # [m] and [rad] rounding errors of quaternions and of the independent kinematics
+REQUEST_TIMEOUT = 1.0  # [s] timeout of a request, long enough on a busy machine
+MAX_SOLUTION_ERROR = 1e-6  # [m] and [rad] maximum errors of a solution, the default of the node
+POSE_ROUNDING = (
+    1e-9  # [m] and [rad] rounding errors of quaternions and of the independent kinematics
+)
 
 _REACHABLE = {
     "above the table, tool down": (0.5, 0.4, 0.0, 1.9, 0.0, pi - 2.3, 0.0),
@@ -125,9 +127,11 @@ class PoseCheck(NamedTuple):
 
     @property
     def is_reached(self) -> bool:
-        """Whether the joint positions reach the pose within TOLERANCE and the joint limits."""
+        """Whether the joint positions are within the limits and MAX_SOLUTION_ERROR of the pose."""
         errors = (self.position_error, self.rotation_error)  # comparisons with NaN are False
-        return self.inside_limits and all(error <= TOLERANCE + ROUNDING for error in errors)
+        return self.inside_limits and all(
+            error <= MAX_SOLUTION_ERROR + POSE_ROUNDING for error in errors
+        )
 
     @property
     def is_right(self) -> bool:
@@ -155,14 +159,14 @@ def ask_poses(
     Raises:
         DlsIkError: If the node does not answer.
     """
-    solver, seed = IkSolver(robot), np.array(HOME)
+    solver, seed = IkSolver(robot), np.array(HOME_POSITIONS)
     # The first calls load kernels and connect to the service; their times are not measured.
     solver.solve(poses[0].T, seed)
-    client.solve(poses[0].T, seed, frame=robot.base, timeout=TIMEOUT)
+    client.solve(poses[0].T, seed, frame=robot.base, timeout=REQUEST_TIMEOUT)
     for pose in poses:
         begin = time.perf_counter()
-        answer = client.solve(pose.T, seed, frame=robot.base, timeout=TIMEOUT)
-        times = time.perf_counter() - begin, solver.solve(pose.T, seed, TIMEOUT).duration
+        answer = client.solve(pose.T, seed, frame=robot.base, timeout=REQUEST_TIMEOUT)
+        times = time.perf_counter() - begin, solver.solve(pose.T, seed, REQUEST_TIMEOUT).duration
         q = answer.array(robot.joint_names) if answer.success else None
         if q is None or not np.isfinite(q).all():
             yield PoseCheck(pose, answer.code, q, np.nan, np.nan, False, *times)
@@ -178,11 +182,11 @@ def ask_poses(
 READY = (-0.6, -0.2, 0.3, 2.3, -0.3, 0.2, 0.4)
 
 # The figure of eight is horizontal; no joint needs more than half of its maximum speed.
-WIDTH, LENGTH = 0.1, 0.25  # [m] half sizes of the eight along x and y of the base
+EIGHT_WIDTH, EIGHT_LENGTH = 0.1, 0.25  # [m] half sizes of the eight along x and y of the base
 LAP = 5.0  # [s] time for one lap of the figure
 
 APPROACH_SPEED = 0.8  # [rad/s] maximum joint speed of the approach
-REST_TIME = 0.5  # [s] pause at the centre between the approach and the figure of eight
+CENTRE_REST_TIME = 0.5  # [s] pause at the centre between the approach and the figure of eight
 RUN_IN = 1.0  # [s] time for the acceleration along the figure to full speed
 FIRST_STATE_TIMEOUT = 5.0  # [s] maximum time until the first joint states arrive
 LAST_STATE_TIME = 0.25  # [s] time for which recording continues after the last target
@@ -207,22 +211,22 @@ def target_path(robot: RobotModel, start: Array, rate: float, duration: float) -
         rate: Rate of the targets [Hz].
         duration: Duration of the figure of eight at full speed, the evaluated part [s].
     """
-    rest = np.repeat(robot.fk(HOME)[None], int(REST_TIME * rate), axis=0)
+    rest = np.repeat(robot.fk(HOME_POSITIONS)[None], int(CENTRE_REST_TIME * rate), axis=0)
     times = np.arange(-RUN_IN, duration, 1.0 / rate)
-    eight = figure_of_eight(robot.fk(HOME), times)
+    eight = figure_of_eight(robot.fk(HOME_POSITIONS), times)
     poses = np.concatenate([approach(robot, start, rate), rest, eight])
     return TargetPath(poses, len(poses) - round(duration * rate))
 
 
 def approach(robot: RobotModel, start: Array, rate: float) -> Array:
-    """Return poses (k, 4, 4) of a minimum-jerk motion in joint space to HOME.
+    """Return poses (k, 4, 4) of a minimum-jerk joint motion to HOME_POSITIONS.
 
     Args:
         robot: Robot.
         start: (n,) initial joint positions [rad].
         rate: Rate of the poses [Hz].
     """
-    way = np.array(HOME) - start
+    way = np.array(HOME_POSITIONS) - start
     duration = 1.875 * np.abs(way).max() / APPROACH_SPEED  # 1.875: ratio of maximum and mean speed
     share = np.linspace(0.0, 1.0, 2 + int(duration * rate))
     smooth = share**3 * (10.0 - 15.0 * share + 6.0 * share**2)
@@ -242,8 +246,8 @@ def figure_of_eight(centre: Array, times: Array, begin: float = 0.0) -> Array:
     run_in = np.minimum(times, 0.0) + RUN_IN
     phase = begin + 2.0 * pi / LAP * (running + 0.5 * run_in**2 / RUN_IN)
     poses = np.repeat(centre[None], len(times), axis=0)
-    poses[:, 0, 3] += WIDTH * np.sin(2.0 * phase)
-    poses[:, 1, 3] += LENGTH * np.sin(phase)
+    poses[:, 0, 3] += EIGHT_WIDTH * np.sin(2.0 * phase)
+    poses[:, 1, 3] += EIGHT_LENGTH * np.sin(phase)
     return poses
 
 

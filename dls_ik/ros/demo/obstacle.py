@@ -40,9 +40,9 @@ from dls_ik.plot.scene import faces
 from dls_ik.ros.client import TargetPublisher
 from dls_ik.ros.client.connection import wait_until
 from dls_ik.ros.demo.measure import (
-    HOME,
+    EIGHT_LENGTH,
+    HOME_POSITIONS,
     LAP,
-    LENGTH,
     RUN_IN,
     IndependentCheck,
     StreamRecording,
@@ -57,9 +57,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-NAME, TOPIC = "box", "collision_object"
+BOX_NAME, OBJECT_TOPIC = "box", "collision_object"
 SIZE = (0.2, 0.12, 0.2)  # [m] size of the box along x, y, z of the base
-FAR = 1.2 * pi  # [rad] phase of the target, far from the box, when the box appears and disappears
+FAR_PHASE = (
+    1.2 * pi
+)  # [rad] phase of the target, far from the box, when the box appears and disappears
 STAYS, AFTER = LAP, 4.5  # [s] time with the box, and time of targets after the box disappears
 MIN_DISTANCE = 0.02  # [m] parameter min_distance of the node
 ALLOWED = 1e-4  # [m] error of the projections, by which a computed distance may be too small
@@ -73,8 +75,8 @@ PICTURE_MARGIN = 4.0  # [cm] margin of the picture around the box and the sweep
 
 def box_pose(robot: RobotModel) -> Array:
     """Return the pose ``T_base_box`` (4, 4) of the box, at the tip of a lobe of the eight."""
-    T = robot.fk(HOME)
-    return transform(translation=T[:3, 3] + np.array([0.0, LENGTH, 0.0]))
+    T = robot.fk(HOME_POSITIONS)
+    return transform(translation=T[:3, 3] + np.array([0.0, EIGHT_LENGTH, 0.0]))
 
 
 class Plan(NamedTuple):
@@ -94,10 +96,10 @@ def obstacle_plan(robot: RobotModel, phase: float, rate: float) -> Plan:
         rate: Rate of the targets [Hz].
     """
     speed = 2.0 * pi / LAP  # [rad/s]
-    appears = ((FAR - phase - 0.5 * speed * RUN_IN) % (2.0 * pi)) / speed
+    appears = ((FAR_PHASE - phase - 0.5 * speed * RUN_IN) % (2.0 * pi)) / speed
     goes = appears + STAYS
     times = np.arange(-RUN_IN, goes + AFTER, 1.0 / rate)
-    poses = figure_of_eight(robot.fk(HOME), times, phase)
+    poses = figure_of_eight(robot.fk(HOME_POSITIONS), times, phase)
     return Plan(TargetPath(poses, round(RUN_IN * rate)), appears, goes)
 
 
@@ -112,7 +114,7 @@ class AppearingBox:
 
     def __init__(self, publisher: TargetPublisher, frame: str, T: Array) -> None:
         self._publisher = publisher.node.create_publisher(
-            CollisionObject, TOPIC, QoSProfile(depth=10)
+            CollisionObject, OBJECT_TOPIC, QoSProfile(depth=10)
         )
         self._frame, self._T = frame, T
 
@@ -125,20 +127,20 @@ class AppearingBox:
         count = self._publisher.get_subscription_count
         if not wait_until(count, time.monotonic() + SUBSCRIBER_TIMEOUT):
             raise DlsIkError(
-                f"no node subscribed to {TOPIC} within {SUBSCRIBER_TIMEOUT:g} s; the log of the "
-                "node may contain the reason"
+                f"no node subscribed to {OBJECT_TOPIC} within {SUBSCRIBER_TIMEOUT:g} s; the log of "
+                "the node may contain the reason"
             )
 
     def appear(self) -> None:
         """Publish a message that adds the box to the planning scene."""
         shape = SolidPrimitive(type=SolidPrimitive.BOX, dimensions=list(SIZE))
-        added = CollisionObject(id=NAME, pose=pose_from_matrix(self._T), primitives=[shape])
+        added = CollisionObject(id=BOX_NAME, pose=pose_from_matrix(self._T), primitives=[shape])
         added.primitive_poses = [Pose()]
         self._send(added)
 
     def disappear(self) -> None:
         """Publish a message that removes the box from the planning scene."""
-        self._send(CollisionObject(id=NAME, operation=CollisionObject.REMOVE))
+        self._send(CollisionObject(id=BOX_NAME, operation=CollisionObject.REMOVE))
 
     def _send(self, message: CollisionObject) -> None:
         message.header.frame_id = self._frame

@@ -20,7 +20,13 @@ from dls_ik.errors import Code
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.rotations import rpy_from_rotation
 from dls_ik.plot import joint_bands, tip_path
-from dls_ik.ros.demo.measure import TOLERANCE, JointUse, PoseCheck, RecordedMotion, Tracking
+from dls_ik.ros.demo.measure import (
+    MAX_SOLUTION_ERROR,
+    JointUse,
+    PoseCheck,
+    RecordedMotion,
+    Tracking,
+)
 from dls_ik.ros.demo.obstacle import ALLOWED, MIN_DISTANCE, Encounter, draw_encounter
 from dls_ik.text import json_text
 
@@ -104,7 +110,8 @@ def has_passed(found: Sequence[Criterion]) -> bool:
 
 def _answer_criteria(answers: Sequence[PoseCheck]) -> Iterator[Criterion]:
     for is_reachable, text in (
-        (True, f"reachable poses solved within {TOLERANCE:g} m and {TOLERANCE:g} rad, within the "
+        (True, f"reachable poses solved within {MAX_SOLUTION_ERROR:g} m and {MAX_SOLUTION_ERROR:g} "
+         "rad, within the "
          "joint limits"),
         (False, "unreachable poses answered with NO_IK_SOLUTION"),
     ):  # fmt: skip

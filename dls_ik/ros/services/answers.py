@@ -28,7 +28,7 @@ from dls_ik.ros.services.request import (
 from dls_ik.ros.services.scene import scene_in_state
 from dls_ik.solver import IkResult, Status
 from dls_ik.solver.calls import pose_slices
-from dls_ik.solver.solver import CLEARANCE
+from dls_ik.solver.solver import CLEARANCE_SOLVE_TYPE
 from dls_ik.solver.task import too_few_joints
 from dls_ik.text import listing, quoted
 
@@ -102,8 +102,8 @@ def _solve(
     search = solver.search
     if context.scene is not None:
         search = search.within(context.scene.snapshot)
-        if context.arm.parameters.solve_type == CLEARANCE:
-            search = search.wanting(CLEARANCE, None, None)
+        if context.arm.parameters.solve_type == CLEARANCE_SOLVE_TYPE:
+            search = search.wanting(CLEARANCE_SOLVE_TYPE, None, None)
     result = yield from pose_slices(search, *given, True, timeout, time.perf_counter())
     few = "" if result.success else too_few_joints(solver.robot, None)
     return result, f"{few}: {POSITION_ONLY}" if few else ""

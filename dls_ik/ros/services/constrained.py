@@ -33,14 +33,14 @@ from dls_ik.ros.services.constraints import (
 )
 from dls_ik.ros.services.request import IkProblem, RobotContext, is_moved
 from dls_ik.solver import IkResult, IkSolver
-from dls_ik.solver.method import AUTO
-from dls_ik.solver.solver import CLEARANCE
+from dls_ik.solver.method import AUTO_METHOD
+from dls_ik.solver.solver import CLEARANCE_SOLVE_TYPE
 from dls_ik.solver.task import Task
 from dls_ik.text import listing
 
 MAX_VARIANTS = 64  # maximum number of variants per request
-FREE = Task(position_tolerance=math.inf, rotation_tolerance=math.inf)
-ANYWHERE = Region(np.eye(4), FREE)
+FREE_TASK = Task(position_tolerance=math.inf, rotation_tolerance=math.inf)
+ANYWHERE = Region(np.eye(4), FREE_TASK)
 FIRST_ROUND_RESTARTS = 50  # number of restarts that solves nearly all solvable variants
 MIN_VARIANT_TIMEOUT = 1e-6  # [s] minimum solver timeout of a variant
 RELAXED_NOTE = "the orientation differs from the requested pose, within its constraint"
@@ -112,8 +112,8 @@ def solve_constrained(
     robot = narrow_limits(robot, intervals, values, problem.seed)
     parameters, scene = context.arm.parameters, context.scene
     options = parameters.service_options(problem.solver.method)
-    if scene is not None and parameters.solve_type == CLEARANCE:
-        options["solve_type"] = CLEARANCE
+    if scene is not None and parameters.solve_type == CLEARANCE_SOLVE_TYPE:
+        options["solve_type"] = CLEARANCE_SOLVE_TYPE
     make = partial(IkSolver, robot, problem.solver.method, scene=scene, **options)
     result, variant = yield from _solve_variants(make, variants, problem.seed, timeout)
     if result.success:
@@ -276,8 +276,8 @@ def _variant(
 ) -> Variant:
     tips = {goal.tip for goal in kept}
     free = {goal.tip for goal in relaxed} - tips
-    tasks = [FREE if tip in free else Task() for tip in range(len(problem.targets))]
-    tasks += [FREE if goal.tip in tips else Task.position_only() for goal in relaxed]
+    tasks = [FREE_TASK if tip in free else Task() for tip in range(len(problem.targets))]
+    tasks += [FREE_TASK if goal.tip in tips else Task.position_only() for goal in relaxed]
     targets = [*problem.targets, *(goal.T_base_link for goal in relaxed)]
     for T_base_region, task in regions:
         targets.append(T_base_region)
@@ -361,7 +361,7 @@ def _solve_variants(
     deadline = start + timeout
     try:
         solver = make()
-        has_first_round = len(variants) > 1 and solver.method == AUTO
+        has_first_round = len(variants) > 1 and solver.method == AUTO_METHOD
         found = None
         if has_first_round:
             limited = make(max_restarts=FIRST_ROUND_RESTARTS)

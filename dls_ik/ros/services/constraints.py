@@ -10,8 +10,7 @@ import numpy as np
 from geometry_msgs.msg import Pose, PoseStamped
 from shape_msgs.msg import SolidPrimitive
 
-from dls_ik.core.se3 import FARTHEST
-from dls_ik.core.types import Array
+from dls_ik.core.types import MAX_POSE_COORDINATE, Array
 from dls_ik.errors import Code, FrameError, LimitsError, PoseError, RequestError
 from dls_ik.model.joint import TURN
 from dls_ik.model.robot import RobotModel
@@ -23,7 +22,8 @@ from dls_ik.solver.task import Task, is_bound
 from dls_ik.text import listing, quoted
 
 REGION_TOLERANCE = 1e-6  # [m or rad] tolerance at the boundary of a region, as in the solver
-ANGLES = ("euler", "vector")  # index: `parameterization` of an orientation constraint
+# index: `parameterization` of an orientation constraint
+PARAMETERIZATION_ANGLES = ("euler", "vector")
 MAX_PRIMITIVES = 64  # maximum number of primitives in one constraint region
 
 
@@ -54,10 +54,10 @@ def read_interval(given: Any, tree: Tree) -> JointInterval:
     if name not in tree.mimic_of:
         names = listing(driven_joints(tree))
         raise invalid(f"joint constraint: unknown joint {quoted(name)}; joints: {names}")
-    if not abs(position) <= FARTHEST:
+    if not abs(position) <= MAX_POSE_COORDINATE:
         raise invalid(
-            f"joint constraint of {name!r}: position must be from {-FARTHEST:g} to {FARTHEST:g}; "
-            f"got {position}"
+            f"joint constraint of {name!r}: position must be from {-MAX_POSE_COORDINATE:g} "
+            f"to {MAX_POSE_COORDINATE:g}; got {position}"
         )
     below, above = given.tolerance_below, given.tolerance_above
     if not (below >= 0.0 and above >= 0.0):
@@ -225,12 +225,12 @@ def _rotation_task(given: Any, label: str) -> Task:
     tolerances = tuple(getattr(given, f"absolute_{axis}_axis_tolerance") for axis in "xyz")
     if not all(tolerance >= 0.0 for tolerance in tolerances):
         raise invalid(f"{label}: tolerances must be at least 0 rad; got {tolerances}")
-    if given.parameterization >= len(ANGLES):
+    if given.parameterization >= len(PARAMETERIZATION_ANGLES):
         raise invalid(
             f"{label}: parameterization must be 0 (XYZ Euler angles) or 1 (rotation vector); got "
             f"{given.parameterization}"
         )
-    angles = ANGLES[given.parameterization]
+    angles = PARAMETERIZATION_ANGLES[given.parameterization]
     return Task(position="", rotation_tolerance=tolerances, frame="target", angles=angles)
 
 
@@ -276,7 +276,7 @@ def position_bound(given: Any, context: RobotContext, base: str) -> LinkBound:
     region, offset = given.constraint_region, given.target_point_offset
     _check_region(region, label)
     point = (offset.x, offset.y, offset.z)
-    if not math.hypot(*point) <= FARTHEST:
+    if not math.hypot(*point) <= MAX_POSE_COORDINATE:
         raise invalid(f"{label}: target_point_offset must be finite numbers; got {point}")
     regions = tuple(
         Region(
@@ -309,7 +309,9 @@ def _region_task(primitive: Any, label: str) -> Task:
         name = OTHER_PRIMITIVES.get(primitive.type, primitive.type)
         raise invalid(f"{label}: primitive {name} is not supported; give {SUPPORTED_PRIMITIVES}")
     dimensions = tuple(primitive.dimensions)
-    if len(dimensions) != len(shape.dimensions) or not all(0 < d <= FARTHEST for d in dimensions):
+    if len(dimensions) != len(shape.dimensions) or not all(
+        0 < d <= MAX_POSE_COORDINATE for d in dimensions
+    ):
         raise invalid(
             f"{label}: dimensions of a primitive of type {primitive.type} must be "
             f"{', '.join(shape.dimensions)}, lengths above 0 m; got {dimensions}"

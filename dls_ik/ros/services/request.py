@@ -9,19 +9,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from rclpy.serialization import serialize_message
 
-from dls_ik.core.se3 import FARTHEST
-from dls_ik.core.types import Array
+from dls_ik.core.types import MAX_POSE_COORDINATE, Array
 from dls_ik.errors import Code, RequestError, SceneError, ScenePendingError
 from dls_ik.model.tree import Tree
 from dls_ik.ros.arm import Arm, Group, TipAttachment
 from dls_ik.ros.frames import Frames, base_from_root, strip_slash
-from dls_ik.ros.params import ALWAYS, IGNORE
+from dls_ik.ros.params import COLLISIONS_ALWAYS, COLLISIONS_IGNORED
 from dls_ik.scene.planning_scene import PlanningScene
 from dls_ik.solver import IkSolver
+from dls_ik.solver.trajectory import NANOSECONDS_PER_SECOND
 
 MAX_HANDOVER_TIME = 0.005  # [s] added to the timeout of a request, for the change of threads
 MIN_TIMEOUT = 1e-9  # [s] minimum solver timeout
-NANOSECONDS_PER_SECOND = 10**9
 MAX_REQUEST_BYTES = 256 * 1024  # maximum size of a request; hundreds of requests may be queued
 MAX_ATTACHED_BYTES = 1024 * 1024  # maximum total size of the attached objects of a request
 POSE_BYTES = 72  # size of a PoseStamped without the name of its frame
@@ -158,7 +157,7 @@ def _scene(
         RequestError: If a check is requested, and the scene is missing or still being built.
     """
     mode = arm.parameters.avoid_collisions
-    if mode == IGNORE or not (message.avoid_collisions or mode == ALWAYS):
+    if mode == COLLISIONS_IGNORED or not (message.avoid_collisions or mode == COLLISIONS_ALWAYS):
         return None, ""
     try:
         scene = find_scene(arm.tree)
@@ -169,7 +168,8 @@ def _scene(
         raise RequestError(
             Code.COLLISION_CHECKING_UNAVAILABLE,
             f"collisions cannot be checked: {error}; to solve without checks, send the request "
-            f"without avoid_collisions, or set the parameter avoid_collisions to {IGNORE}",
+            f"without avoid_collisions, or set the parameter avoid_collisions to "
+            f"{COLLISIONS_IGNORED}",
         ) from error
     now = scene.snapshot
     if now.links:
@@ -270,7 +270,7 @@ def read_state(tree: Tree, robot_state: Any, keeps_attached: bool = False) -> Gi
 
     Raises:
         RequestError: If the numbers of names and positions differ, if a position is not finite or
-            outside +-`FARTHEST`, or if the attached objects are too large.
+            outside +-`MAX_POSE_COORDINATE`, or if the attached objects are too large.
     """
     notes, given = [], robot_state.joint_state
     if len(given.name) != len(given.position):
@@ -282,11 +282,11 @@ def read_state(tree: Tree, robot_state: Any, keeps_attached: bool = False) -> Gi
     pairs = zip(given.name, given.position, strict=True)
     positions = {name: value for name, value in pairs if name in tree.mimic_of}
     for name, value in positions.items():
-        if not abs(value) <= FARTHEST:
+        if not abs(value) <= MAX_POSE_COORDINATE:
             raise RequestError(
                 Code.INVALID_ROBOT_STATE,
-                f"the position of joint {name!r} in robot_state must be from {-FARTHEST:g} to "
-                f"{FARTHEST:g}; got {value}",
+                f"the position of joint {name!r} in robot_state must be from "
+                f"{-MAX_POSE_COORDINATE:g} to {MAX_POSE_COORDINATE:g}; got {value}",
             )
     if robot_state.multi_dof_joint_state.joint_names:
         notes.append("joints with several degrees of freedom are ignored")

@@ -47,7 +47,7 @@ from dls_ik.scene.snapshot import Contact, SceneSnapshot
 from dls_ik.scene.srdf import Pair
 from dls_ik.scene.weak_memo import kept_with_owner
 
-MAX_CONTACTS = 1000  # maximum number of contacts per response
+MAX_REPORTED_CONTACTS = 1000  # maximum number of contacts per response
 LIST_ITEMS: Mapping[str, Any] = {  # types of list items by name of the message field
     "attached_collision_objects": AttachedCollisionObject,
     "collision_objects": CollisionObject,
@@ -168,7 +168,7 @@ def answer_validity(
     results = constraint_results(request.constraints, context)
     response = GetStateValidity.Response()
     response.valid = is_free and all(each.result for each in results)
-    response.contacts = [contact_message(snapshot, each) for each in found[:MAX_CONTACTS]]
+    response.contacts = [contact_message(snapshot, each) for each in found[:MAX_REPORTED_CONTACTS]]
     response.constraint_result = results
     return response
 

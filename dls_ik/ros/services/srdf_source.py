@@ -9,7 +9,7 @@ from collections.abc import Callable
 from rclpy.node import Node
 from std_msgs.msg import String
 
-from dls_ik.model.xml import MAX_BYTES as MAX_SRDF_BYTES
+from dls_ik.model.xml import MAX_XML_BYTES as MAX_SRDF_BYTES
 from dls_ik.ros.robot_source import DESCRIPTION_QOS
 from dls_ik.ros.subscriptions import read_bytes
 from dls_ik.ros.util import Throttle

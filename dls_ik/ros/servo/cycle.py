@@ -14,7 +14,7 @@ from dls_ik.core.types import Array
 from dls_ik.errors import DlsIkError, HeldError, StaleTargetError
 from dls_ik.ros.arm import PREPARING, Arm
 from dls_ik.ros.frames import Frames, strip_slash
-from dls_ik.ros.params import AUTO, REQUIRED
+from dls_ik.ros.params import MODE_AUTO, MODE_REQUIRED
 from dls_ik.ros.servo.freshness import DRAIN_TIME, Freshness, min_stall
 from dls_ik.ros.servo.monitor import CycleReport
 from dls_ik.ros.servo.state_monitor import CurrentStateMonitor, JointPositions
@@ -26,7 +26,9 @@ from dls_ik.servo.motion import StopPath
 
 # States in which an arm at rest gets no commands. WAITING: no target, or no joint states yet.
 SILENT_STATES = (ServoState.PAUSED, ServoState.FAULT, ServoState.WAITING)
-AFTER_STALL = "messages from that time are ignored; the arm continues from its current position"
+STALL_CONSEQUENCE = (
+    "messages from that time are ignored; the arm continues from its current position"
+)
 TARGET_IGNORED = "target ignored"
 MAY_BE_OLD = f"{TARGET_IGNORED}: it may have been queued while the loop stalled; send it again"
 STOPS_FOR_ROBOT = f"{TARGET_IGNORED}: the arm stops first, because the new robot has other joints"
@@ -195,7 +197,7 @@ class ServoCycle:
         self._take_input(arm, arrival, now, must_stop)
         positions = self._states.joint_positions(arm, now)
         if positions.freshness is Freshness.WAIT and not arm.controller.moves:
-            words = self._with_note(f"the loop stalled; {AFTER_STALL}", now)
+            words = self._with_note(f"the loop stalled; {STALL_CONSEQUENCE}", now)
             return CycleReport(ServoState.STALE, words, arm)
         if positions.is_lost:
             self._stop_without_driver(arm)
@@ -220,7 +222,7 @@ class ServoCycle:
         is_stall, dt = self._catch_up(arm, gap)
         if is_stall:
             self._states.note_stall(now)
-            self._log.warn("late", f"the loop stalled for {gap:.3g} s: {AFTER_STALL}")
+            self._log.warn("late", f"the loop stalled for {gap:.3g} s: {STALL_CONSEQUENCE}")
         if is_stall or gap > _max_silent_gap(arm):
             arm.controller.expect_measurements(now + DRAIN_TIME if is_stall else now)
         return dt
@@ -452,7 +454,7 @@ class ServoCycle:
             return True
         if self._display_only:
             return arm.controller.started or (may_start and not is_measured)
-        is_supervised = arm.parameters.feedback_mode == REQUIRED
+        is_supervised = arm.parameters.feedback_mode == MODE_REQUIRED
         if arm.controller.starts_anew and (is_measured or is_supervised):
             return False
         return arm.controller.started and output.state not in SILENT_STATES
@@ -462,7 +464,7 @@ class ServoCycle:
         topic = self._states.topic
         if is_measured:
             self._log.info("heard", f"received joint states on {topic}: ready for targets")
-        elif arm.parameters.feedback_mode == AUTO:
+        elif arm.parameters.feedback_mode == MODE_AUTO:
             self._log.info(
                 "heard",
                 f"no node publishes joint states of these joints on {topic}: the arm starts at "

@@ -23,16 +23,21 @@ from dls_ik.servo import ServoState
 from dls_ik.servo.scene_state import NearPair
 from dls_ik.servo.workspace import Bound, BoxBound, HalfSpace
 
-GREEN, YELLOW, ORANGE = (0.2, 0.8, 0.3), (0.95, 0.85, 0.2), (1.0, 0.55, 0.1)
-RED, BLUE, GREY = (0.9, 0.15, 0.15), (0.25, 0.5, 1.0), (0.6, 0.6, 0.6)
+MARKER_GREEN, MARKER_YELLOW, MARKER_ORANGE = (0.2, 0.8, 0.3), (0.95, 0.85, 0.2), (1.0, 0.55, 0.1)
+MARKER_RED, MARKER_BLUE, MARKER_GREY = (0.9, 0.15, 0.15), (0.25, 0.5, 1.0), (0.6, 0.6, 0.6)
 
-_COLOUR_OF_CODE = {0: GREEN, 6: YELLOW, 5: RED, -1: RED}  # all other codes are orange
+_COLOUR_OF_CODE = {
+    0: MARKER_GREEN,
+    6: MARKER_YELLOW,
+    5: MARKER_RED,
+    -1: MARKER_RED,
+}  # all other codes are orange
 _COLOUR_OF_STATE = {  # These states take precedence over their codes.
-    ServoState.WAITING: GREY,
-    ServoState.PAUSED: GREY,
-    ServoState.TIMED_OUT: GREY,
-    ServoState.STALE: GREY,
-    ServoState.JOINT_MOTION: BLUE,
+    ServoState.WAITING: MARKER_GREY,
+    ServoState.PAUSED: MARKER_GREY,
+    ServoState.TIMED_OUT: MARKER_GREY,
+    ServoState.STALE: MARKER_GREY,
+    ServoState.JOINT_MOTION: MARKER_BLUE,
 }
 # Sizes as fractions of the length of the arm
 AXIS_LENGTH, TIP_DIAMETER, LINE_WIDTH = 0.15, 0.04, 0.008
@@ -55,7 +60,7 @@ def colour_of(state: ServoState, opacity: float = 1.0) -> ColorRGBA:
         state: State of the controller.
         opacity: Opacity of the colour, 0 to 1.
     """
-    red, green, blue = _COLOUR_OF_STATE.get(state) or _COLOUR_OF_CODE.get(state.code, ORANGE)
+    red, green, blue = _COLOUR_OF_STATE.get(state) or _COLOUR_OF_CODE.get(state.code, MARKER_ORANGE)
     return ColorRGBA(r=red, g=green, b=blue, a=opacity)
 
 
@@ -151,7 +156,7 @@ def _wall(frame: str, bound: Bound, length: float) -> Any:
     wall = _marker(frame, f"bound {bound.name}", kind, 0.0)
     wall.scale.x, wall.scale.y, wall.scale.z = size.tolist()
     fill_pose(wall.pose, T)
-    wall.color = ColorRGBA(r=BLUE[0], g=BLUE[1], b=BLUE[2], a=WALL_OPACITY)
+    wall.color = ColorRGBA(r=MARKER_BLUE[0], g=MARKER_BLUE[1], b=MARKER_BLUE[2], a=WALL_OPACITY)
     return wall
 
 

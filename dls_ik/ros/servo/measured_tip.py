@@ -12,9 +12,10 @@ from rclpy.node import Node
 
 from dls_ik.core.types import Array
 from dls_ik.ros.frames import fill_pose
-from dls_ik.ros.servo.outputs import NANOSECONDS, set_time
+from dls_ik.ros.servo.outputs import set_time
 from dls_ik.ros.servo.state_monitor import JointReading
 from dls_ik.ros.servo.tip import Tip
+from dls_ik.solver.trajectory import NANOSECONDS_PER_SECOND
 
 MEASURED_POSE_TOPIC, MEASURED_TWIST_TOPIC = "current_pose", "current_twist"
 
@@ -100,7 +101,11 @@ def _velocity(readings: Sequence[JointReading], is_continuous: bool) -> float:
     if math.isfinite(last.velocity):
         return last.velocity
     is_stamped = 0 < first.stamp < last.stamp
-    elapsed = (last.stamp - first.stamp) / NANOSECONDS if is_stamped else last.time - first.time
+    elapsed = (
+        (last.stamp - first.stamp) / NANOSECONDS_PER_SECOND
+        if is_stamped
+        else last.time - first.time
+    )
     moved = last.position - first.position
     if is_continuous:
         moved = math.remainder(moved, 2.0 * math.pi)

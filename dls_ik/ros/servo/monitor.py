@@ -49,7 +49,7 @@ except ImportError:  # moveit_msgs before 2.3
 STATUS_TOPIC, TIP_TOPIC = "~/status", "~/tip_pose"
 DIAGNOSTICS_TOPIC = "/diagnostics"  # absolute, because nodes in all namespaces share the topic
 DIAGNOSTICS_PERIOD = 1.0  # [s]
-MIN_HELD_ACTIVATION = 0.5  # limit activation above which a joint is listed as held at its limit
+MIN_LISTED_ACTIVATION = 0.5  # limit activation above which a joint is listed as held at its limit
 NO_DATA_STATES = (ServoState.NO_ROBOT, ServoState.STALE)
 MAX_LATE_SHARE = 0.1  # the level is WARN if this fraction of the cycles, or more, is late
 
@@ -171,7 +171,7 @@ def motion_diagnostics(robot: RobotModel, output: ServoOutput) -> dict[str, str]
     nearest = int(np.argmin(distances))
     names = robot.joint_names
     activations = zip(names, output.limit_activation, strict=True)
-    held = [name for name, activation in activations if activation > MIN_HELD_ACTIVATION]
+    held = [name for name, activation in activations if activation > MIN_LISTED_ACTIVATION]
     each = zip(names, distances, strict=True)
     return {
         "target age [s]": f"{output.target_age:.3f}",

@@ -25,9 +25,9 @@ from dls_ik.ros.params import JOINT_STATE, JOINT_TRAJECTORY, POSITION_ARRAY, Par
 from dls_ik.ros.servo.state_monitor import JOINT_STATES_TOPIC, Echo
 from dls_ik.ros.servo.target_buffer import TARGET_TOPICS
 from dls_ik.servo.knots import Knots
+from dls_ik.solver.trajectory import NANOSECONDS_PER_SECOND
 from dls_ik.text import listing
 
-NANOSECONDS = 10**9  # [ns/s]
 DELIVERY_TIMEOUT = 0.2  # [s] a subscriber that has exited never acknowledges a message
 
 
@@ -54,7 +54,7 @@ def writable(message: Any, name: str, n: int) -> Array:
 
 def set_time(time: Any, nanoseconds: int) -> None:
     """Set a ``builtin_interfaces`` Time or Duration message to a number of nanoseconds."""
-    time.sec, time.nanosec = divmod(nanoseconds, NANOSECONDS)
+    time.sec, time.nanosec = divmod(nanoseconds, NANOSECONDS_PER_SECOND)
 
 
 class JointStateOutput:
@@ -151,7 +151,7 @@ class _Point:
 
     def fill(self, time: float, q: Array, v: Array) -> None:
         """Set the time from the start [s], the positions q (n,) and the velocities v (n,)."""
-        set_time(self.message.time_from_start, round(time * NANOSECONDS))
+        set_time(self.message.time_from_start, round(time * NANOSECONDS_PER_SECOND))
         self._positions[:] = q
         if self._velocities is not None:
             self._velocities[:] = v
@@ -184,7 +184,7 @@ class PositionArrayOutput:
         return self._message
 
 
-OUTPUTS: dict[str, Any] = {
+OUTPUT_CLASSES: dict[str, Any] = {
     JOINT_STATE: JointStateOutput,
     JOINT_TRAJECTORY: JointTrajectoryOutput,
     POSITION_ARRAY: PositionArrayOutput,
@@ -259,7 +259,7 @@ class Outputs:
 
     def __init__(self, node: Node, parameters: Parameters) -> None:
         self._parameters = parameters
-        self._kinds = kinds = [OUTPUTS[name] for name in parameters.output_type]
+        self._kinds = kinds = [OUTPUT_CLASSES[name] for name in parameters.output_type]
         names = parameters.output_topic or [kind.default_topic for kind in kinds]
         self.topics = tuple(_resolved(node, name) for name in names)
         self.display_only = set(kinds) == {JointStateOutput}
@@ -352,7 +352,7 @@ def _check_topics(node: Node, types: Sequence[str], topics: Sequence[str]) -> No
     for name, message_type in {JOINT_STATES_TOPIC: JointState, **TARGET_TOPICS}.items():
         subscribed = node.resolve_topic_name(name)
         for output_type, topic in zip(types, topics, strict=True):
-            kind = OUTPUTS[output_type]
+            kind = OUTPUT_CLASSES[output_type]
             if topic == subscribed and kind.message_type is not message_type:
                 raise OptionError(
                     f"output_type {output_type} cannot be published on {topic}, where the node "

@@ -20,7 +20,7 @@ from sensor_msgs.msg import JointState
 from dls_ik.core.types import Array
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import MAX_NAME, nanoseconds
-from dls_ik.ros.params import AUTO, NONE, REQUIRED
+from dls_ik.ros.params import MODE_AUTO, MODE_NONE, MODE_REQUIRED
 from dls_ik.ros.servo.freshness import (
     READING_TIMEOUT,
     DelayEstimator,
@@ -231,13 +231,13 @@ class CurrentStateMonitor:
         if freshness is Freshness.IGNORE and was_accepted:
             self._was_accepted = False
             # If joint states are required, the controller itself reports a fault.
-            is_supervised = arm.parameters.feedback_mode == REQUIRED
+            is_supervised = arm.parameters.feedback_mode == MODE_REQUIRED
             is_lost = arm.controller.started and not self._display_only and not is_supervised
         return JointPositions(freshness, measurement, is_lost)
 
     def measurement(self, arm: Arm, now: float) -> Measurement | None:
         """Return the measured joint positions of an arm; None if a joint has no recent reading."""
-        if arm.parameters.feedback_mode == NONE:
+        if arm.parameters.feedback_mode == MODE_NONE:
             return None
         return self.latest(arm.robot.joint_names, now, _reading_timeout(arm))
 
@@ -277,8 +277,8 @@ class CurrentStateMonitor:
             is_measured: Whether the joint positions of the arm are measured.
         """
         mode = arm.parameters.feedback_mode
-        is_required = mode != NONE and not arm.controller.started
-        is_optional = self._display_only and mode == AUTO and not is_measured
+        is_required = mode != MODE_NONE and not arm.controller.started
+        is_optional = self._display_only and mode == MODE_AUTO and not is_measured
         is_unpublished = is_required and is_optional and self._has_discovered_all(now)
         return start_freshness(is_measured, is_required, is_unpublished) is not Freshness.WAIT
 
@@ -372,7 +372,7 @@ class CurrentStateMonitor:
 
 def _reading_timeout(arm: Arm) -> float:
     """Return the maximum time since a reading of a joint of the arm was received [s]."""
-    is_required = arm.parameters.feedback_mode == REQUIRED
+    is_required = arm.parameters.feedback_mode == MODE_REQUIRED
     return arm.parameters.measurement_timeout if is_required else READING_TIMEOUT
 
 

@@ -23,7 +23,7 @@ from dls_ik.ros.servo.tip import Tip
 from dls_ik.ros.subscriptions import call_every
 from dls_ik.servo import Controller, ServoOutput, ServoState
 
-HANDLE_LENGTH, BALL_DIAMETER = 0.25, 0.06  # fractions of the reach of the arm
+MARKER_HANDLE_LENGTH, BALL_DIAMETER = 0.25, 0.06  # fractions of the reach of the arm
 BALL_COLOUR = ColorRGBA(r=0.9, g=0.9, b=0.9, a=0.4)  # translucent
 PAUSE_ENTRY, RESET_ENTRY, TO_TIP_ENTRY = "Pause", "Reset", "Bring the target to the tip"
 SERVER, MARKER = "~/target", "target"
@@ -45,7 +45,7 @@ def build_handles(name: str, tip: Tip, pose: Any) -> Any:
         pose: ``geometry_msgs/Pose`` of the marker in the root frame.
     """
     length = tip.length()
-    marker = InteractiveMarker(name=name, pose=pose, scale=HANDLE_LENGTH * length)
+    marker = InteractiveMarker(name=name, pose=pose, scale=MARKER_HANDLE_LENGTH * length)
     marker.header.frame_id = tip.frame
     marker.description = f"target of {tip.robot.tip}"
     marker.controls = [_ball(BALL_DIAMETER * length)]

@@ -48,7 +48,7 @@ from dls_ik.ros.util import Throttle
 from dls_ik.text import listing
 
 NO_ROBOT = "there is no robot yet"
-COMMANDS = "joint_commands"
+COMMANDS_TOPIC = "joint_commands"
 QOS = QoSProfile(depth=10)
 MAX_COMMAND_BYTES = 1024 * 1024
 
@@ -251,7 +251,7 @@ class SimArmApplication:
         subscribe, trajectory = self._subscribe, self._path_from_trajectory
         subscribe(JointTrajectory, JointTrajectoryOutput.default_topic, trajectory)
         subscribe(Float64MultiArray, PositionArrayOutput.default_topic, path_from_array)
-        subscribe(JointState, COMMANDS, path_from_joint_state)
+        subscribe(JointState, COMMANDS_TOPIC, path_from_joint_state)
         node.create_service(Trigger, "~/reset", self._reset)
         node.create_service(SetBool, "~/freeze", self._freeze)
         node.create_service(SetBool, "~/silence", self._silence)

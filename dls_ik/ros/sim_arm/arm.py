@@ -23,7 +23,7 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.ros.declare import parameter
 from dls_ik.ros.params import RobotParameters
 
-MAX_STEP = 1e-3  # [s] maximum integration step
+MAX_INTEGRATION_STEP = 1e-3  # [s] maximum integration step
 
 
 class Path(NamedTuple):
@@ -202,7 +202,9 @@ class SimulatedArm:
         Both are times of the commanded paths: the simulated time minus the delay.
         """
         for first, last in pairwise([begin, *self._commands.breaks(begin, end), end]):
-            times = np.linspace(first, last, 2 + int((last - first) / MAX_STEP)).tolist()
+            times = np.linspace(
+                first, last, 2 + int((last - first) / MAX_INTEGRATION_STEP)
+            ).tolist()
             for t0, t1 in pairwise(times):
                 path = self._commands.path(t0)
                 self._step(path.at(t0)[0], path.at(t1)[0], t1 - t0)
@@ -225,7 +227,7 @@ class SimulatedArm:
 
 # Parameters and joints of the node
 
-MAX_TIME = 60.0  # [s] maximum of the parameters delay, time_constant and dropout_duration
+MAX_TIME_PARAMETER = 60.0  # [s] maximum of the parameters delay, time_constant and dropout_duration
 
 
 @dataclass(frozen=True)
@@ -246,13 +248,13 @@ class SimArmParameters(RobotParameters):
         "rad or m",
     )
     delay: float = parameter(
-        0.0, "time between a command and its effect on the drives", "s", (0.0, MAX_TIME)
+        0.0, "time between a command and its effect on the drives", "s", (0.0, MAX_TIME_PARAMETER)
     )
     time_constant: float = parameter(
         0.0,
         "time constant of the first-order lag of the joints; 0: no lag; no effect with physics",
         "s",
-        (0.0, MAX_TIME),
+        (0.0, MAX_TIME_PARAMETER),
     )
     limit_velocity: bool = parameter(True, "apply the velocity limits of the robot description")
     noise: float = parameter(
@@ -261,7 +263,7 @@ class SimArmParameters(RobotParameters):
     dropout_rate: float = parameter(
         0.0, "mean rate of random gaps in the joint states; 0: no gaps", "1/s", (0.0, 1000.0)
     )
-    dropout_duration: float = parameter(0.1, "length of each gap", "s", (0.0, MAX_TIME))
+    dropout_duration: float = parameter(0.1, "length of each gap", "s", (0.0, MAX_TIME_PARAMETER))
     random_seed: int = parameter(
         0, "random seed of the noise and the gaps", span=(0, 2**31 - 1), read_only=True
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 from dls_ik.ros.node import Program, own_arguments
 
-NAME = "sim_arm"
+SIM_ARM_NODE_NAME = "sim_arm"
 PHYSICS = "--physics"
 
 
@@ -22,7 +22,7 @@ def _load_run() -> Callable[[Sequence[str] | None], int]:
     from dls_ik.ros.process import run_process
     from dls_ik.ros.sim_arm.application import serve_arm
 
-    return lambda args: run_process(args, NAME, serve_arm)
+    return lambda args: run_process(args, SIM_ARM_NODE_NAME, serve_arm)
 
 
 IK_SIM_ARM = Program(

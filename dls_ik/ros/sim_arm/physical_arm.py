@@ -22,7 +22,7 @@ from dls_ik.ros.sim_arm.arm import (
     Simulation,
 )
 from dls_ik.ros.sim_arm.physics_model import (
-    STEP,
+    SIMULATION_STEP,
     PhysicalModel,
     RobotPhysics,
     touching_pairs,
@@ -32,7 +32,8 @@ from dls_ik.scene.snapshot import SceneSnapshot
 from dls_ik.scene.srdf import Pair
 
 MAX_ADVANCE = 0.05  # [s] maximum simulated time per call, so that a late cycle still ends soon
-MAX_LAG = 2.0  # [s] maximum lag behind the clock; time beyond it is skipped, not simulated
+# [s] maximum lag behind the clock; time beyond it is skipped, not simulated
+MAX_SIMULATED_LAG = 2.0
 MIN_SEPARATION_TIME = 0.05  # [s] if a pair touches again after this time, it is a new contact
 MAX_EVENTS = 100  # maximum number of contacts that wait to be logged; the oldest are dropped
 
@@ -89,7 +90,7 @@ class ContactCounter:
                 self.events.append(ContactEvent(names, is_object, t))
             self._last[names] = t
         if now:
-            self.duration += STEP
+            self.duration += SIMULATION_STEP
             self.deepest = max(self.deepest, *now.values())
         self.now = now  # a new dictionary, because another thread may be reading the previous one
 
@@ -218,24 +219,24 @@ class PhysicalArm:
         """Advance the simulation by whole steps toward the time `now` [s].
 
         A call advances by at most `MAX_ADVANCE`; later calls catch up. If the simulation lags by
-        more than `MAX_LAG`, the excess is not simulated.
+        more than `MAX_SIMULATED_LAG`, the excess is not simulated.
         """
-        if now - self._time > MAX_LAG:
-            self._lost += now - MAX_LAG - self._time
-            self._time = now - MAX_LAG
+        if now - self._time > MAX_SIMULATED_LAG:
+            self._lost += now - MAX_SIMULATED_LAG - self._time
+            self._time = now - MAX_SIMULATED_LAG
         begin = time.thread_time()
-        steps = int((min(now, self._time + MAX_ADVANCE) - self._time) / STEP + 1e-6)
+        steps = int((min(now, self._time + MAX_ADVANCE) - self._time) / SIMULATION_STEP + 1e-6)
         for _ in range(steps):
             self._step()
         self._commands.forget(self._time - self._dynamics.delay)
         self._busy += time.thread_time() - begin
 
     def _step(self) -> None:
-        self._time += STEP
+        self._time += SIMULATION_STEP
         data = self._data
         goal, velocity = self._goal(self._time - self._dynamics.delay)
         step = np.zeros(len(self._reference))
-        bound = self._dynamics.velocity * STEP
+        bound = self._dynamics.velocity * SIMULATION_STEP
         step[self._order] = np.clip(goal - self._reference[self._order], -bound, bound)
         self._reference += step
         known = np.zeros(len(step))

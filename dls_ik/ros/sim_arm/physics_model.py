@@ -27,7 +27,7 @@ from dls_ik.scene.snapshot import SceneSnapshot
 from dls_ik.scene.srdf import Pair, pair_of
 from dls_ik.text import listing
 
-STEP = 1e-3  # [s] simulation step
+SIMULATION_STEP = 1e-3  # [s] simulation step
 DENSITY = 1000.0  # [kg/m^3] assumed density of links without a mass
 ROD_RADIUS = 0.03  # [m] radius of the rods that replace links without shapes and mass
 INERTIA_RADIUS = 0.05  # [m] radius of the sphere that replaces an inertia if not positive definite
@@ -207,7 +207,7 @@ class RobotPhysics:
         mj = self._library
         spec = mj.MjSpec()
         spec.compiler.degree, spec.compiler.balanceinertia = False, True
-        spec.option.timestep = STEP
+        spec.option.timestep = SIMULATION_STEP
         spec.option.integrator = mj.mjtIntegrator.mjINT_IMPLICITFAST
         parts = {self.tree.root: spec.worldbody.add_body(name=_link(self.tree.root))}
         self._fill(spec, self.tree.root, parts[self.tree.root])

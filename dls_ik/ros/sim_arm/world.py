@@ -36,7 +36,7 @@ from dls_ik.scene.shapes import Body, link_bodies
 from dls_ik.scene.snapshot import SceneSnapshot
 from dls_ik.text import escape, listing, span
 
-SCENE = "planning_scene"  # topic of the scene; get_planning_scene is in the same namespace
+SCENE_TOPIC = "planning_scene"  # topic of the scene; get_planning_scene is in the same namespace
 MIN_SATURATED_SHARE = 0.999  # fraction of its effort limit at which a drive counts as saturated
 # These operations affect planning, but not the contacts of an arm with masses, and are ignored.
 PLANNING = (ReplaceAllowed, ResetAllowed, SetPadding, SetScale)
@@ -111,7 +111,9 @@ class PhysicalWorld:
         )
         self._submit(partial(self._use, Stage(simulation, scene, scene)), is_bounded=False)
         if self._whole is None:
-            self._whole = WholeScene(self._node, SCENE, self._log, self._add_whole, has_own=False)
+            self._whole = WholeScene(
+                self._node, SCENE_TOPIC, self._log, self._add_whole, has_own=False
+            )
         else:
             self._whole.request_again()
         return simulation
