@@ -106,7 +106,11 @@ class NodeScene:
             self.publish(each.name)
         others = {type(each).__name__ for each in change.operations if each not in added}
         others -= {RemoveObject.__name__, "ResetAllowed", "RemoveAttached"}
-        ignored = ("only objects of the file are sent to the node",) if others else ()
+        ignored = (
+            ("of this scene file only the objects are sent to the node, not its other settings",)
+            if others
+            else ()
+        )
         return (*change.notes, *ignored)
 
     def step(self, now: float) -> None:

@@ -38,8 +38,8 @@ MIN_CLEARANCE = 1e-6  # [m] minimum margin of a pair
 class JointPath(NamedTuple):
     """Result of a search for a joint path.
 
-    If no path was found, `names` is a pair that is too close on the straight path to the first goal
-    that keeps its margins, at the start, or at a goal.
+    If no path was found, `names` is a pair of shapes that are too close to each other: at the start
+    or at the goals if no motion can start or end there, otherwise on the straight path to a goal.
     """
 
     q: Array  # (m, n) configurations joined by straight segments; (0, n) if no path was found

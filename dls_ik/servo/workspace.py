@@ -127,7 +127,7 @@ class GuardedPairs(NamedTuple):
     leverage: tuple[Array, Array]  # (p + s, n) each, as in :attr:`SceneSnapshot.leverage`
     distance: Array  # (p + s,) required distance [m]
     names: tuple[Pair, ...]  # (p + s,)
-    second_first: Flags  # (p + s,) whether the order of the shapes in the kernels is reversed
+    second_first: Flags  # (p + s,) whether kernels use the two shapes in reverse order
     keys: tuple[Hashable, ...]  # (p + s,) :attr:`SceneSnapshot.pair_keys`, keys of bounds
 
 
