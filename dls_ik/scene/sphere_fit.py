@@ -11,13 +11,13 @@ are deep in the solid: where a flat side is covered in patches of half-width w, 
 protrudes only by w^2 / 2R.
 
 Splitting stops when the work or the number of clipped triangles reaches its limit. The pieces still
-contain the shape then, but their outer spheres protrude more.
+contain the shape then, but their outer spheres protrude more. Shapes that are fitted together share
+a :class:`WorkBudget`; a shape whose share is too small for a fit gets its bounding box.
 """
 
 import heapq
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -34,6 +34,7 @@ from dls_ik.core.shape_distance import (
     tightest_sphere,
 )
 from dls_ik.core.types import Array, Indices
+from dls_ik.lazy_property import cached_property
 from dls_ik.scene.shapes import Box, Capsule, Cylinder, Mesh, Shape, Sphere
 
 GAP = 0.001  # [m] difference of outer and inner radius below which a leaf is not split
@@ -47,6 +48,11 @@ MAX_CANDIDATES = 3000  # maximum number of candidate centres inside a shape
 MAX_WORK = 300_000_000  # limit in units of a point-triangle pair, approximately 10 ns each
 ANGLE_WORK, CLIP_WORK = 3, 30  # cost of a solid angle and of clipping a triangle, in these units
 HULL_WORK = 40  # cost of a point for each corner of a hull, in these units
+STEP_WORK = (
+    10_000  # cost of a cut, and of a refined leaf, in addition to its points, in these units
+)
+SHARED_WORK = 2 * MAX_WORK  # limit for all shapes that are fitted together
+MIN_WORK = 300  # cost of the shortest fit, for each triangle and each vertex, in these units
 MAX_CLIPPED_TRIANGLES = 1_000_000  # maximum number of clipped triangles of all pieces together
 MAX_HULL_POINTS = 512  # maximum number of points of a leaf that gets a hull
 MAX_HULL_BALLS = 16  # maximum number of corners of the hull of a piece
@@ -87,6 +93,31 @@ def without_hulls(node: Array, child: Indices) -> SphereTree:
     return SphereTree(node, child, np.zeros((len(child), 2), np.int64), np.empty((0, 4)))
 
 
+class WorkBudget:
+    """Work that the fits of several shapes share, in units of a point-triangle pair.
+
+    Attributes:
+        left: Remaining work; negative after a fit that exceeded its share.
+        coarse: Names of the objects that got coarser spheres because of the budget.
+    """
+
+    def __init__(self, work: int | None = None) -> None:
+        self.left = SHARED_WORK if work is None else work
+        self.coarse: list[str] = []
+
+    def share(self, count: int) -> int:
+        """Return the share of each of `count` shapes in the remaining work."""
+        return max(min(self.left // count, MAX_WORK), 0)
+
+
+class SphereFit(NamedTuple):
+    """Result of a fit."""
+
+    tree: SphereTree
+    work: int  # work done, in units of a point-triangle pair
+    is_coarse: bool  # whether a limit below MAX_WORK made the spheres larger
+
+
 def fit_spheres(shape: Shape, gap: float = GAP, max_leaves: int = MAX_LEAVES) -> SphereTree:
     """Fit a tree of spheres to a shape.
 
@@ -99,14 +130,35 @@ def fit_spheres(shape: Shape, gap: float = GAP, max_leaves: int = MAX_LEAVES) ->
     Raises:
         TypeError: If the shape is a plane.
     """
+    return fit_within(shape, gap, max_leaves, MAX_WORK).tree
+
+
+def fit_within(shape: Shape, gap: float, max_leaves: int, max_work: int) -> SphereFit:
+    """Fit a tree of spheres to a shape with limited work.
+
+    Args:
+        shape: Shape.
+        gap: As for :func:`fit_spheres` [m].
+        max_leaves: As for :func:`fit_spheres`.
+        max_work: Limit of the work, in units of a point-triangle pair. The last step may exceed the
+            limit.
+
+    Raises:
+        TypeError: If the shape is a plane.
+    """
     if isinstance(shape, Sphere):
-        return without_hulls(
+        tree = without_hulls(
             np.array([[0.0, 0.0, 0.0, shape.radius, shape.radius]]), np.array([-1])
         )
+        return SphereFit(tree, 0, False)
     if isinstance(shape, Capsule):
-        return _capsule_tree(shape, gap, max_leaves)
+        return SphereFit(_capsule_tree(shape, gap, max_leaves), 0, False)
     solid = _solid(shape)
-    return _Fit(solid, max(gap, RELATIVE_GAP * solid.extent), max_leaves).tree()
+    is_limited, num_points = max_work < MAX_WORK, len(solid.points)
+    if is_limited and max_work < STEP_WORK + MIN_WORK * (len(solid.corners) + num_points):
+        return SphereFit(_box_tree(solid), STEP_WORK + num_points, True)
+    fit = _Fit(solid, max(gap, RELATIVE_GAP * solid.extent), max_leaves, max_work)
+    return SphereFit(fit.tree(), fit.work, is_limited and fit.was_cut)
 
 
 def leaves_each(count: int) -> int:
@@ -230,6 +282,17 @@ def _capsule_tree(shape: Capsule, gap: float, max_leaves: int) -> SphereTree:
     return without_hulls(node, child)
 
 
+def _box_tree(solid: _Solid) -> SphereTree:
+    """Return a tree of one sphere, whose hull is the bounding box of a solid."""
+    low, high = solid.points.min(0), solid.points.max(0)
+    middle, rounding = 0.5 * (low + high), ROUNDING * (1.0 + solid.extent)
+    radius = float(np.linalg.norm(solid.points - middle, axis=1).max()) + rounding
+    corners = [(x, y, z) for x in (0, 1) for y in (0, 1) for z in (0, 1)]
+    ball = np.column_stack([np.where(corners, high, low), np.full(len(corners), rounding)])
+    node = np.array([[*middle, radius, NO_PROOF]])
+    return SphereTree(node, np.array([-1]), np.array([[0, len(ball)]]), ball)
+
+
 # The fit ------------------------------------------------------------------------------------------
 
 
@@ -250,17 +313,18 @@ class _Fit:
     Attributes:
         work: Work done so far, in units of one point-triangle pair.
         clipped: Number of clipped triangles in all current leaves.
+        was_cut: Whether the limit of the work has stopped the fit.
     """
 
-    def __init__(self, solid: _Solid, gap: float, max_leaves: int) -> None:
-        self.solid, self.gap = solid, gap
+    def __init__(self, solid: _Solid, gap: float, max_leaves: int, max_work: int) -> None:
+        self.solid, self.gap, self.max_work, self.was_cut = solid, gap, max_work, False
         self.rng = np.random.default_rng(0)
         self.rounding = ROUNDING * (1.0 + solid.extent)
         self.low, self.high = solid.points.min(0), solid.points.max(0)
         self.max_leaves = max_leaves * (1 if solid.is_closed else SURFACE_LEAVES)
         self.around_steps = 200 if max_leaves >= 64 else 20
         self.work, self.clipped = 0, len(solid.corners)
-        count = MAX_WORK // (4 * ANGLE_WORK * len(solid.corners))
+        count = max_work // (4 * ANGLE_WORK * len(solid.corners))
         self.centres, self.depths = self._candidates(min(MAX_CANDIDATES, max(count, 8)))
 
     def tree(self) -> SphereTree:
@@ -270,7 +334,7 @@ class _Fit:
         """
         pieces, child = [self._root()], [-1]
         waiting, leaves = [(-np.inf, 0)], 1
-        while waiting and leaves < self.max_leaves and self.work < MAX_WORK // 2:
+        while waiting and leaves < self.max_leaves and self.work < self.max_work // 2:
             _, at = heapq.heappop(waiting)
             if self.clipped + len(pieces[at].rows) > MAX_CLIPPED_TRIANGLES:
                 continue  # the piece is not split
@@ -289,6 +353,7 @@ class _Fit:
                 pieces.append(part)
                 child.append(-1)
             leaves += 1
+        self.was_cut = bool(waiting) and self.work >= self.max_work // 2
         return self._finished(pieces, np.array(child))
 
     def _finished(self, pieces: Sequence[_Piece], child: Indices) -> SphereTree:
@@ -305,8 +370,10 @@ class _Fit:
         widest = sorted(np.flatnonzero(child < 0).tolist(), key=lambda at: -_gap(node[at]))
         balls = [np.empty((0, 4))] * len(node)
         for at in widest:
-            if self.work > MAX_WORK:
+            if self.work > self.max_work:
+                self.was_cut = True
                 break
+            self.work += STEP_WORK
             points = self._points(pieces[at])
             node[at] = self._refined(pieces[at].sphere, points)
             if len(points) <= MAX_HULL_POINTS:
@@ -475,6 +542,7 @@ class _Fit:
 
         A half that contains no point of the solid is left out.
         """
+        self.work += STEP_WORK
         points = self._points(piece)
         low, high = points.min(0), points.max(0)
         axis = int(np.argmax(high - low))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,7 @@ from dls_ik.core.selection import (
 )
 from dls_ik.core.types import Array, Rows, SearchParams, SelectionRule
 from dls_ik.errors import MethodError, OptionError
+from dls_ik.lazy_property import cached_property
 from dls_ik.model.chain import build_arm
 from dls_ik.model.joint import JointValues, some_by_name
 from dls_ik.model.pose import PoseLike

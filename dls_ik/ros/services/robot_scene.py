@@ -16,6 +16,7 @@ from dls_ik.scene.changes import for_scene
 from dls_ik.scene.messages import read_messages
 from dls_ik.scene.operations import SetJoints
 from dls_ik.scene.planning_scene import PlanningScene
+from dls_ik.scene.sphere_fit import WorkBudget
 from dls_ik.scene.srdf import Srdf
 from dls_ik.servo.guard import prepare
 
@@ -33,6 +34,14 @@ class SceneEntry(NamedTuple):
     reason: str = NO_ROBOT  # why there is no scene; empty if there is one
     published: PlanningScene | None = None  # copy for the servo loop, with prepared kernels
     is_pending: bool = False  # whether the scene is being built
+
+
+class AppliedChange(NamedTuple):
+    """Result of a change of the scene."""
+
+    tree: Tree  # tree of the changed scene
+    notes: tuple[str, ...]  # one line for each ignored part of the message
+    coarse: tuple[str, ...]  # objects with coarser spheres, because the work was used up
 
 
 class SceneCallbacks(NamedTuple):
@@ -65,6 +74,7 @@ class RobotScene:
         self.frames, self.callbacks = frames, callbacks
         self.entry = SceneEntry()
         self.arm: Arm | None = None  # the arm in use; set by any thread
+        self._budget = WorkBudget()  # for the spheres of all changes that wait together
         self._publish_time = self._joint_check_time = -math.inf  # [s]
 
     @property
@@ -88,8 +98,14 @@ class RobotScene:
 
     # Changes
 
-    def apply(self, message: Any, prepare_snapshot: bool) -> tuple[Tree, tuple[str, ...]]:
+    def renew_budget(self) -> None:
+        """Renew the work for spheres, which all changes share that wait together."""
+        self._budget = WorkBudget()
+
+    def apply(self, message: Any, prepare_snapshot: bool) -> AppliedChange:
         """Apply all changes of a message, or none if a change is not valid.
+
+        Spheres are fitted to the new shapes here, so that no request has to fit them.
 
         Args:
             message: moveit_msgs/PlanningScene, CollisionObject or AttachedCollisionObject, or a
@@ -98,7 +114,8 @@ class RobotScene:
                 request prepares the snapshot.
 
         Returns:
-            The tree of the changed scene, and notes on ignored parts of the message.
+            The tree of the changed scene, notes on ignored parts of the message, and the objects
+            that got coarser spheres.
 
         Raises:
             DlsIkError: If the message is not valid, or there is no scene.
@@ -110,8 +127,9 @@ class RobotScene:
         values = driven_values(self.callbacks.current(arm), scene.robot.tree)
         change = for_scene(read_messages(message), scene.snapshot)
         operations = resolve_frames(change.operations, scene.snapshot, values, self.frames)
-        scene.apply(operations, at=values, prepare=prepare_snapshot)
-        return scene.robot.tree, change.notes
+        self._budget.coarse.clear()
+        scene.apply(operations, at=values, prepare=prepare_snapshot, budget=self._budget)
+        return AppliedChange(scene.robot.tree, change.notes, tuple(self._budget.coarse))
 
     def publish(self, now: float, may_delay: bool) -> None:
         """Publish the current snapshot to the servo loop.
