@@ -234,9 +234,9 @@ def wait_and_report(
 def open_terminal() -> TextIO:
     """Return the terminal of this process as a stream, or standard output if there is no terminal.
 
-    pip and colcon do not show the standard output of a build.
+    pip and colcon do not show the standard output of a build. colcon captures this output by a
+    pseudo-terminal, so that the standard output is a terminal, but not the one of the user.
     """
-    if not sys.stdout.isatty():
-        with suppress(OSError):
-            return open("/dev/tty", "w", encoding="utf-8")
+    with suppress(OSError):
+        return open("/dev/tty", "w", encoding="utf-8")
     return sys.stdout
