@@ -369,6 +369,18 @@ class Search:
         """This search with long attempts, which continue for as long as the error decreases."""
         return self.with_criteria(*LONG_ATTEMPT_CRITERIA)
 
+    @property
+    def without_steps(self) -> Search | None:
+        """This search with attempts of 0 steps, which return the errors of their starts.
+
+        None for KDL, which cannot evaluate a configuration without a step.
+        """
+        attempts = self.problem.kdl
+        if attempts is None:
+            return self.with_criteria(0, 1.0, 0)
+        still = attempts.without_steps()
+        return None if still is None else replace(self, problem=self.problem._replace(kdl=still))
+
     def with_criteria(self, max_iterations: int, stall_ratio: float, stall_count: int) -> Search:
         """Return this search with other criteria for the end of an attempt and without start table.
 
