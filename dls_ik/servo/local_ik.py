@@ -66,7 +66,8 @@ class LocalIk:
 
     Attributes:
         near: Distance constraints of the next steps; None without a scene.
-        limiting_pair: Index of the pair whose constraint changed the last step most; -1 if none.
+        limiting_pair: Index of a pair whose constraint changed the last step; -1 if none did. Of
+            several pairs, this is the first in the list of active constraints.
 
     Raises:
         MethodError: If the method is unknown, does not suit the robot or cannot follow a target.
