@@ -152,7 +152,7 @@ def test_lines_appear_on_the_terminal_of_a_user_whose_build_tool_captures_the_ou
     """colcon gives a build a pseudo-terminal of its own, and writes what it reads to a file."""
     pid, terminal = pty.fork()
     if pid == 0:
-        os.execv(sys.executable, [sys.executable, "-c", BUILD])  # noqa: S606  our own interpreter
+        os.execv(sys.executable, [sys.executable, "-c", BUILD])
     shown = b""
     with suppress(OSError):  # the end of a terminal on Linux
         while chunk := os.read(terminal, 1000):
