@@ -5,7 +5,6 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
@@ -14,6 +13,7 @@ import numpy as np
 
 from dls_ik.core.types import MAX_POSE_COORDINATE, Array
 from dls_ik.errors import ChainError, JointValueError, RobotModelError
+from dls_ik.lazy_property import cached_property
 from dls_ik.model.joint import Joint, Mimic
 from dls_ik.model.rotations import inverse
 from dls_ik.text import did_you_mean, listing, quoted

@@ -6,7 +6,7 @@ Moving shapes belong to links and attached objects; standing shapes belong to ob
 A variable is an entry of the configuration q (n,).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -156,11 +156,7 @@ def pack_shapes(
         own: Sphere trees of the moving shapes, in the order of `moving`.
     """
     rows = [_object(each.shape) for each in standing]
-    meshes = {
-        id(each.shape): each.shape
-        for each, (kind, _, _) in zip(standing, rows, strict=True)
-        if kind == KIND_TREE
-    }
+    meshes = distinct_meshes(each.shape for each in standing)
     trees = [sphere_tree(shape, True, leaves_each(len(meshes))) for shape in meshes.values()]
     others = pack_trees(trees, (len(own.child), len(own.ball)))
     first = dict(zip(meshes, others.root.tolist(), strict=True))
@@ -189,6 +185,11 @@ def pack_shapes(
         pairs=np.array(pairs, np.int64).reshape(-1, 2),
         outside=np.array(outside, np.int64).reshape(-1, 2),
     )
+
+
+def distinct_meshes(shapes: Iterable[Shape]) -> dict[int, Mesh]:
+    """Return the meshes among some shapes, without repetitions; the keys are their ids."""
+    return {id(shape): shape for shape in shapes if isinstance(shape, Mesh)}
 
 
 def _object(shape: Shape) -> tuple[int, Array, Array]:

@@ -50,6 +50,7 @@ from dls_ik.scene.shapes import (
     link_bodies,
 )
 from dls_ik.scene.snapshot import ClosestPair, Contact, PathContact, SceneSnapshot
+from dls_ik.scene.sphere_fit import WorkBudget
 from dls_ik.scene.srdf import Pair, Srdf, load_srdf, pair_of
 from dls_ik.text import quoted, suggest_names
 
@@ -444,6 +445,7 @@ class PlanningScene:
         at: Mapping[str, float] | None = None,
         *,
         prepare: bool = True,
+        budget: WorkBudget | None = None,
     ) -> SceneSnapshot:
         """Apply operations that change the scene: all of them, or none if one is not possible.
 
@@ -452,6 +454,8 @@ class PlanningScene:
             at: Joint positions by name [rad or m] at which the poses of links are computed. Joints
                 that are missing have their positions in the scene.
             prepare: Whether to build the arrays for queries now instead of in the first query.
+            budget: Work for the spheres of new shapes, which are then fitted now even if `prepare`
+                is False; None: a new budget for each snapshot.
 
         Returns:
             The new snapshot.
@@ -462,6 +466,8 @@ class PlanningScene:
         """
         with self._lock:
             after = apply_changes(self._snapshot, operations, self.pairs, at)
+            if budget is not None:
+                after.fit_shapes(budget)
             if prepare:
                 _ = after.packed
             self._snapshot = after

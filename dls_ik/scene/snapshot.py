@@ -15,7 +15,7 @@ import os
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, fields, replace
-from functools import cache, cached_property
+from functools import cache
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -33,6 +33,7 @@ from dls_ik.core.collision import (
 from dls_ik.core.distance_bounds import advance_pairs, block_of_path, bound_pairs
 from dls_ik.core.scene_arrays import SceneArrays, pack_scene
 from dls_ik.core.types import Array
+from dls_ik.lazy_property import cached_property
 from dls_ik.model.rotations import transform
 from dls_ik.model.tree import Tree
 from dls_ik.scene.exact import PlacedShape, Separation, collide, separation
@@ -40,6 +41,7 @@ from dls_ik.scene.pack import (
     LinkFrames,
     MovingShape,
     StandingShape,
+    distinct_meshes,
     link_frames,
     pack_shapes,
     pack_trees,
@@ -48,8 +50,8 @@ from dls_ik.scene.pack import (
     turns_of_pairs,
 )
 from dls_ik.scene.shapes import Body, Mesh
-from dls_ik.scene.sphere_fit import MAX_LEAVES, leaves_each
-from dls_ik.scene.spheres import sphere_tree
+from dls_ik.scene.sphere_fit import MAX_LEAVES, WorkBudget, leaves_each
+from dls_ik.scene.spheres import WantedTree, fit_trees, sphere_tree
 from dls_ik.scene.srdf import Pair, pair_of
 
 Computed = TypeVar("Computed")
@@ -247,6 +249,27 @@ class SceneSnapshot:
             lambda: link_frames(self.tree, self.joint_names, self.tree.values(self.values)),
         )
 
+    def fit_shapes(self, budget: WorkBudget) -> None:
+        """Fit spheres to the shapes of all objects that have none yet, within a budget of work.
+
+        Args:
+            budget: Budget; names of objects that get coarser spheres are added to `budget.coarse`.
+        """
+        standing = [
+            (name, shape) for name, each in self.objects.items() for shape, _ in each.body.parts
+        ]
+        carried = [
+            (name, shape) for name, each in self.attached.items() for shape, _ in each.body.parts
+        ]
+        world_leaves = leaves_each(len(distinct_meshes(shape for _, shape in standing)))
+        wanted = [
+            *(WantedTree(*each, True, world_leaves)
+              for each in standing if isinstance(each[1], Mesh)),
+            *(WantedTree(*each, isinstance(each[1], Mesh), leaves_each(len(carried)))
+              for each in carried),
+        ]  # fmt: skip
+        fit_trees(wanted, budget)
+
     @cached_property
     def _shapes(self) -> tuple[list[MovingShape], list[StandingShape]]:
         """Moving shapes of links and attached objects, and standing shapes of world objects."""
@@ -255,6 +278,7 @@ class SceneSnapshot:
             for name, each in self.objects.items()
             for shape, T in each.body.parts
         ]
+        self.fit_shapes(WorkBudget())  # no effect if all shapes already have spheres
         sizes = dict(self.scale), dict(self.padding)
         parts = self._frames, self.links, *self.attached.values()
         return self._cached("moving", sizes, parts, self._moving_shapes), standing

@@ -14,7 +14,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -23,6 +22,7 @@ import numpy as np
 from dls_ik.core.selection import SELECT_FIRST, SELECT_NEAREST, STEPS_COLUMN
 from dls_ik.core.types import Array, Indices, Rows
 from dls_ik.errors import OptionError
+from dls_ik.lazy_property import cached_property
 from dls_ik.model.joint import JointValues
 from dls_ik.model.pose import PoseLike
 from dls_ik.scene.snapshot import PathContact

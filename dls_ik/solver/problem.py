@@ -11,6 +11,7 @@ comparison, run in Python instead of the kernels.
 
 import math
 from collections.abc import Sequence
+from copy import copy
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -415,6 +416,10 @@ class SeededAttempts:
         """
         raise NotImplementedError
 
+    def without_steps(self) -> "SeededAttempts | None":
+        """Return attempts of 0 steps, which return the errors of their starts; None for KDL."""
+        return None
+
 
 # KDL
 
@@ -523,6 +528,12 @@ class PluginAttempts(SeededAttempts):
         self._robot, self._plugin, self._goal = robot, choice.plugin, options.goal()
         self._details = build_details(robot, choice, options, task)
         self._memory = new_memory(robot.chain, options.method(choice), self._details)
+
+    def without_steps(self) -> "PluginAttempts":
+        """Return attempts of 0 steps, which return the errors of their starts."""
+        other = copy(self)
+        other._goal = self._goal._replace(max_iterations=0)
+        return other
 
     def _attempt(self, T_d: Array, start: Array) -> tuple[Array, Sequence[float], int, bool]:
         goal, task, r = self._goal, self._details.task, len(self._details.task.weight)

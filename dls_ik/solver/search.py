@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -43,6 +42,7 @@ from dls_ik.core.selection import (
 )
 from dls_ik.core.types import Array, Rows, SearchParams, SelectionRule
 from dls_ik.errors import MethodError, OptionError
+from dls_ik.lazy_property import cached_property
 from dls_ik.model.chain import build_arm
 from dls_ik.model.joint import JointValues, some_by_name
 from dls_ik.model.pose import PoseLike
@@ -420,6 +420,18 @@ class Search:
     def with_long_attempts(self) -> Search:
         """Copy of this search whose attempts continue as long as the error decreases."""
         return self.with_criteria(*LONG_ATTEMPT_CRITERIA)
+
+    @property
+    def without_steps(self) -> Search | None:
+        """This search with attempts of 0 steps, which return the errors of their starts.
+
+        None for KDL, which cannot evaluate a configuration without a step.
+        """
+        attempts = self.problem.kdl
+        if attempts is None:
+            return self.with_criteria(0, 1.0, 0)
+        still = attempts.without_steps()
+        return None if still is None else replace(self, problem=self.problem._replace(kdl=still))
 
     def with_criteria(self, max_iterations: int, stall_ratio: float, stall_count: int) -> Search:
         """Return a copy without start table and with other criteria that end an attempt.
