@@ -31,7 +31,7 @@ from dls_ik.core.collision import (
     link_poses,
 )
 from dls_ik.core.distance_bounds import advance_pairs, block_of_path, bound_pairs
-from dls_ik.core.scene_arrays import SceneArrays, pack_scene
+from dls_ik.core.scene_arrays import PackedScene, SceneArrays, pack_nodes, pack_scene
 from dls_ik.core.types import Array
 from dls_ik.lazy_property import cached_property
 from dls_ik.model.rotations import transform
@@ -378,12 +378,12 @@ class SceneSnapshot:
         return keys
 
     @cached_property
-    def packed(self) -> tuple[Array, NDArray[np.int64]]:
-        """All arrays of shapes and pairs, packed into one float and one integer array for kernels.
-
-        Kernels with two arguments are called faster than kernels with many arguments.
-        """
-        return pack_scene(self.arrays)
+    def packed(self) -> PackedScene:
+        """All arrays of shapes and pairs, packed for kernels by :func:`pack_scene`."""
+        arrays = self.arrays
+        trees = arrays.child, arrays.node, arrays.hull, arrays.ball
+        nodes = self._cached("nodes", (), trees, lambda: pack_nodes(arrays))
+        return pack_scene(arrays, nodes)
 
     @cached_property
     def leverage(self) -> tuple[Array, Array]:
@@ -434,12 +434,12 @@ class SceneSnapshot:
         out = np.empty((len(q), 2), np.int64)
         threads = 1 if len(q) < 2 * BATCH else min(os.cpu_count() or 1, len(q) // BATCH)
         if threads == 1:
-            check_rows(*self.packed, q, out)
+            check_rows(self.packed, q, out)
             return out
         parts = np.array_split(np.arange(len(q)), 4 * threads)
         with ThreadPoolExecutor(threads) as pool:
             for _ in pool.map(
-                lambda i: check_rows(*self.packed, q[i], out[i[0] : i[-1] + 1]), parts
+                lambda i: check_rows(self.packed, q[i], out[i[0] : i[-1] + 1]), parts
             ):
                 pass
         return out
@@ -463,7 +463,7 @@ class SceneSnapshot:
     def colliding_pair(self, q: Array) -> Pair | None:
         """Return the names of a pair that collides at configuration q (n,), or None."""
         out = np.empty((1, 2), np.int64)
-        check_rows(*self.packed, q[None], out)
+        check_rows(self.packed, q[None], out)
         state, pair = out[0].tolist()
         if state == CHECK_OPEN:
             pair = next(self._touching(q), -1)
@@ -483,7 +483,7 @@ class SceneSnapshot:
         If `exact` is False, pairs that bounding spheres leave undecided are included.
         """
         states = np.empty(len(self.names), np.int64)
-        check_pairs(*self.packed, q, states)
+        check_pairs(self.packed, q, states)
         placed = _Placement(self, q)
         for k in np.flatnonzero(states != CHECK_FREE).tolist():
             is_certain = states[k] == CHECK_COLLIDING or not self.exact
@@ -549,7 +549,7 @@ class SceneSnapshot:
             Index and lower bound [m] of each pair.
         """
         bounds = np.empty((len(self.names), 2))
-        bound_pairs(*self.packed, q, within, closest, bounds)
+        bound_pairs(self.packed, q, within, closest, bounds)
         order = np.argsort(bounds[:, 0], kind="stable")
         return [(int(k), float(bounds[k, 0])) for k in order]
 
@@ -579,14 +579,14 @@ class SceneSnapshot:
         speed, count, ends = self._pair_speeds(q0, q1), len(self.names), (q0, q1)
         if (
             block_of_path(
-                *self.packed, ends, speed, np.full(count, MAX_TOUCHING_DISTANCE), np.empty(1)
+                self.packed, ends, speed, np.full(count, MAX_TOUCHING_DISTANCE), np.empty(1)
             )
             < 0
         ):
             return None
         time = np.zeros(count)
         while True:
-            k = advance_pairs(*self.packed, ends, speed, MAX_TOUCHING_DISTANCE, time)
+            k = advance_pairs(self.packed, ends, speed, MAX_TOUCHING_DISTANCE, time)
             if k < 0:
                 return None
             now = float(time[k])
@@ -603,13 +603,13 @@ def use_scene_kernels(snapshot: SceneSnapshot) -> None:
     q, count = np.zeros((1, len(snapshot.joint_names))), len(snapshot.names)
     packed, numbers = snapshot.packed, np.zeros(count, np.int64)
     snapshot.states(q)
-    check_pairs(*packed, q[0], numbers)
-    count_pairs(*packed, q, np.zeros(count, np.int64), np.zeros((1, 2), np.int64))
-    link_poses(*packed, q[0], np.empty((len(snapshot.arrays.parent), 3, 4)))
-    bound_pairs(*packed, q[0], np.inf, True, np.empty((count, 2)))
+    check_pairs(packed, q[0], numbers)
+    count_pairs(packed, q, np.zeros(count, np.int64), np.zeros((1, 2), np.int64))
+    link_poses(packed, q[0], np.empty((len(snapshot.arrays.parent), 3, 4)))
+    bound_pairs(packed, q[0], np.inf, True, np.empty((count, 2)))
     ends, rates = (q[0], q[0] + 1.0), np.ones(count)
-    advance_pairs(*packed, ends, rates, 1e-5, np.zeros(count))
-    block_of_path(*packed, ends, rates, np.zeros(count), np.zeros(1))
+    advance_pairs(packed, ends, rates, 1e-5, np.zeros(count))
+    block_of_path(packed, ends, rates, np.zeros(count), np.zeros(1))
 
 
 class _Placement:
@@ -618,7 +618,7 @@ class _Placement:
     def __init__(self, snapshot: SceneSnapshot, q: Array) -> None:
         self._snapshot = snapshot
         self._poses = np.empty((len(snapshot.arrays.parent), 3, 4))
-        link_poses(*snapshot.packed, q, self._poses)
+        link_poses(snapshot.packed, q, self._poses)
 
     def _moving(self, number: int) -> PlacedShape:
         """Return the moving shape with index `number`, and its pose in the root link's frame."""
