@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,11 +25,13 @@ from dls_ik.core.selection import (
     STEPS_COLUMN,
 )
 from dls_ik.core.types import Array, Rows
-from dls_ik.scene.snapshot import SceneSnapshot
-from dls_ik.scene.srdf import Pair
 from dls_ik.solver.method import AUTO_METHOD
 from dls_ik.solver.result import NOT_REACHED_STATUSES, Status
 from dls_ik.solver.search import Search, found, put_back, seeds_of, some_rows
+
+if TYPE_CHECKING:
+    from dls_ik.scene.snapshot import SceneSnapshot
+    from dls_ik.scene.srdf import Pair
 
 # Values of `Status` as plain integers, because looking up members of an enum is slow.
 SUCCESS_VALUE, UNREACHABLE_VALUE, REFUSED_VALUE = map(

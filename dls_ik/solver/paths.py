@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -25,7 +25,6 @@ from dls_ik.errors import OptionError
 from dls_ik.lazy_property import cached_property
 from dls_ik.model.joint import JointValues
 from dls_ik.model.pose import PoseLike
-from dls_ik.scene.snapshot import PathContact
 from dls_ik.solver.calls import batch_result, solve_rows
 from dls_ik.solver.conclusion import has_answer
 from dls_ik.solver.method import AUTO_METHOD
@@ -33,6 +32,9 @@ from dls_ik.solver.poses import batch_poses, checked_poses
 from dls_ik.solver.result import IkPathResult, Status
 from dls_ik.solver.search import Search, found, put_back, some_rows
 from dls_ik.text import quoted
+
+if TYPE_CHECKING:
+    from dls_ik.scene.snapshot import PathContact
 
 Progress = Callable[[int, int], None]
 

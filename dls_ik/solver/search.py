@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +47,6 @@ from dls_ik.model.chain import build_arm
 from dls_ik.model.joint import JointValues, some_by_name
 from dls_ik.model.pose import PoseLike
 from dls_ik.model.robot import RobotModel
-from dls_ik.scene.snapshot import SceneSnapshot
 from dls_ik.solver.method import AUTO_METHOD, MethodChoice
 from dls_ik.solver.options import SolverOptions, checked_value
 from dls_ik.solver.poses import checked_poses
@@ -55,6 +54,9 @@ from dls_ik.solver.problem import Problem, build_problem, no_table
 from dls_ik.solver.task import Task, Tasks, checked_tasks, rotation_free
 from dls_ik.solver.unreachable import TaskRegion, are_unreachable, reach_of, regions
 from dls_ik.text import listing
+
+if TYPE_CHECKING:
+    from dls_ik.scene.snapshot import SceneSnapshot
 
 SELECTION_KINDS = {
     "speed": SELECT_FIRST,
