@@ -9,15 +9,14 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 
 TURN_DURATION = 0.02  # [s] approximate time that a job runs while other jobs wait
 DEADLINE_CHECK_PERIOD = 0.01  # [s]
 # A started job normally ends by itself shortly after its deadline, with a better answer than the
-# watchdog could give. The watchdog cuts a running job if the job uses MAX_OVERTIME of processor
-# time after the deadline, or has not ended MAX_STARVATION after the deadline, for example because
-# it gets no processor. The watchdog cuts a job that waits for its next turn MAX_OVERTIME after the
-# deadline.
+# watchdog could give. The watchdog cuts a running job if the job computes, or waits for a lock, for
+# MAX_OVERTIME after the deadline. Time in which the job is ready but gets no processor does not
+# count, up to MAX_STARVATION after the deadline. The watchdog cuts a job that waits for its next
+# turn MAX_OVERTIME after the deadline.
 MAX_OVERTIME, MAX_STARVATION = 0.02, 0.2  # [s]
 
 
@@ -29,7 +28,7 @@ class _Job:
     cut: Callable[[], None]
     has_started: bool = False
     is_cut: bool = False
-    clock: Callable[[], float] = time.perf_counter  # processor time of the job's thread [s]
+    clock: Callable[[], float] = time.perf_counter  # time less waits of the thread for a core [s]
     # Value of `clock` [s] at the first check of the current turn after the deadline; else None.
     clock_at_deadline: float | None = None
 
@@ -47,8 +46,8 @@ class _Job:
         used = self.clock()
         if self.clock_at_deadline is None:
             self.clock_at_deadline = used
-        is_computing = used - self.clock_at_deadline > MAX_OVERTIME
-        return is_computing or now > self.deadline + MAX_STARVATION
+        is_overtime = used - self.clock_at_deadline > MAX_OVERTIME
+        return is_overtime or now > self.deadline + MAX_STARVATION
 
 
 class BoundedExecutor:
@@ -192,11 +191,20 @@ class BoundedExecutor:
 
 
 def _thread_clock() -> Callable[[], float]:
-    """Return a clock of this thread's processor time [s], or of time on systems without one."""
-    find = getattr(time, "pthread_getcpuclockid", None)  # missing on macOS and Windows
-    if find is None:
-        return time.perf_counter
-    return partial(time.clock_gettime, find(threading.get_ident()))
+    """Return a clock [s] that stands still while this thread waits for a core.
+
+    Other systems than Linux do not tell these waits; the clock then never stands still.
+    """
+    path = f"/proc/self/task/{threading.get_native_id()}/schedstat"
+
+    def clock() -> float:
+        try:
+            with open(path, "rb") as file:
+                return time.perf_counter() - 1e-9 * int(file.read().split()[1])
+        except (OSError, IndexError, ValueError):
+            return time.perf_counter()
+
+    return clock
 
 
 class LatestOnlyExecutor:
