@@ -30,6 +30,7 @@ from dls_ik.servo.motion import StopPath, at_start_of
 from dls_ik.servo.options import split_options
 from dls_ik.servo.scene_state import NearPair
 from dls_ik.servo.state import (
+    AWAITS_STATES,
     ConditionMonitor,
     Event,
     ServoOutput,
@@ -72,7 +73,7 @@ STATES_LIMITED_BY_PAIR = frozenset(
         ServoState.STALLED,
     }
 )
-NO_MEASUREMENT = "waiting for joint states to start the motion from"
+NO_MEASUREMENT = f"{AWAITS_STATES} to start the motion from"
 AFTER_STALL = "the loop stalled; waiting for joint states"
 
 
@@ -358,11 +359,13 @@ class Controller:
         """Accept targets again; the next motion starts at the measured joint positions."""
         if self._stream.state is ServoState.PAUSED:
             self._change(Event.RESUME)
+            self._supervision.forget_gap()
             self._rest = self._rest._replace(starts_anew=True)
 
     def reset(self) -> None:
         """Stop; clear the target, the pause and the fault; wait for a target as after the start."""
         self._change(Event.RESET)
+        self._supervision.forget_gap()
         self._rest = self._rest.restarted()
 
     def lag(self) -> float:
@@ -408,7 +411,8 @@ class Controller:
                 self._seed(measured)
             self._supervision.record_measurement(now, measured, age)
         is_blind = self.options.supervised and self._rest.starts_anew and not self.moves
-        if self.options.supervised and self._is_supervising() and not is_blind:
+        is_compared = not is_blind or self._supervision.is_overdue(now)
+        if self.options.supervised and self._is_supervising() and is_compared:
             fault = self._supervision.fault(now, measured is not None, self._tracker.limiter.q)
             if fault:
                 self._change(Event.FAILURE, fault)

@@ -120,6 +120,7 @@ class Supervision:
         self._measured: deque[tuple[Array, Array]] = deque(maxlen=MOST)  # times (n,) [s], q (n,)
         self._last = LastMeasurement()
         self._expected_since = -math.inf  # [s] no fault until a timeout after this time
+        self._awaits = False  # whether no measurement has arrived since a gap in the cycles
         self._lag = math.nan  # [s] last lag found
 
     def restart(self, start: Array) -> None:
@@ -131,11 +132,19 @@ class Supervision:
         """Copy the record of another supervision of the same joints."""
         self._commands, self._measured = other._commands.copy(), other._measured.copy()
         self._last, self._lag = other._last._replace(is_new=self._last.is_new), other._lag
-        self._expected_since = other._expected_since
+        self._expected_since, self._awaits = other._expected_since, other._awaits
 
     def expect_measurements(self, since: float) -> None:
         """Excuse missing measurements until `measurement_timeout` after the time `since` [s]."""
-        self._expected_since = since
+        self._expected_since, self._awaits = since, True
+
+    def forget_gap(self) -> None:
+        """Wait for measurements without a time limit, as after the start."""
+        self._awaits = False
+
+    def is_overdue(self, now: float) -> bool:
+        """Return whether measurements have been missing for too long after a gap in the cycles."""
+        return self._awaits and not self.is_silence_excused(now)
 
     def is_silence_excused(self, now: float) -> bool:
         """Return whether missing measurements are excused at time `now` [s].
@@ -159,6 +168,7 @@ class Supervision:
             q: (n,) measured joint positions [rad or m].
             age: Age of the measurement [s], or one age for each joint (n,).
         """
+        self._awaits = False
         times = now - np.broadcast_to(np.asarray(age, float), q.shape)
         is_newer = not self._measured or bool((times > self._measured[-1][0]).any())
         if is_newer:
