@@ -30,6 +30,7 @@ from dls_ik.servo.motion import StopPath, at_start_of
 from dls_ik.servo.options import split_options
 from dls_ik.servo.scene_state import NearPair
 from dls_ik.servo.state import (
+    AWAITS_STATES,
     ConditionMonitor,
     Event,
     ServoOutput,
@@ -72,9 +73,7 @@ STATES_LIMITED_BY_PAIR = frozenset(
         ServoState.STALLED,
     }
 )
-NO_MEASUREMENT = (
-    "waiting for joint states, because the motion starts at the measured joint positions"
-)
+NO_MEASUREMENT = f"{AWAITS_STATES}, because the motion starts at the measured joint positions"
 STALL_HOLD_REASON = "the loop stalled; waiting for joint states"
 
 
@@ -378,11 +377,13 @@ class Controller:
         """Accept targets again; the next motion starts at the measured joint positions."""
         if self._stream.state is ServoState.PAUSED:
             self._change(Event.RESUME)
+            self._supervision.forget_gap()
             self._rest = self._rest._replace(starts_anew=True)
 
     def reset(self) -> None:
         """Stop the arm; clear the target, a pause and a fault; wait for a new target."""
         self._change(Event.RESET)
+        self._supervision.forget_gap()
         self._rest = self._rest.restarted()
 
     def lag(self) -> float:
@@ -431,7 +432,8 @@ class Controller:
                 self._seed(measured)
             self._supervision.record_measurement(now, measured, age)
         is_blind = self.options.supervised and self._rest.starts_anew and not self.moves
-        if self.options.supervised and self._is_supervising() and not is_blind:
+        is_compared = not is_blind or self._supervision.is_overdue(now)
+        if self.options.supervised and self._is_supervising() and is_compared:
             fault = self._supervision.fault(now, measured is not None, self._tracker.limiter.q)
             if fault:
                 self._change(Event.FAILURE, fault)

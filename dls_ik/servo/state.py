@@ -74,6 +74,8 @@ class ServoState(enum.Enum):
         Returns:
             The state; None if the message is that of another node, and states share the code.
         """
+        if code == cls.WAITING.code and message.startswith(AWAITS_STATES):
+            return cls.WAITING
         states = [state for state in cls if state.code == code]
         for state in states:
             rest = message.removeprefix(state.explanation)
@@ -82,6 +84,7 @@ class ServoState(enum.Enum):
         return states[0] if len(states) == 1 else None
 
 
+AWAITS_STATES = "waiting for joint states"  # start of other messages of the state WAITING
 LATCHED = frozenset({ServoState.PAUSED, ServoState.FAULT})  # states that reject all targets
 _ALL = frozenset(ServoState)
 

@@ -134,6 +134,7 @@ class Supervision:
         self._last = LastMeasurement()
         # [s] Missing measurements are no fault until `measurement_timeout` after this time.
         self._expected_since = -math.inf
+        self._awaits = False  # whether no measurement has arrived since a gap in the cycles
         self._lag = math.nan  # [s] last lag that was found
 
     def restart(self, start: Array) -> None:
@@ -145,11 +146,19 @@ class Supervision:
         """Copy the record of another instance, which supervises the same joints."""
         self._commands, self._measured = other._commands.copy(), other._measured.copy()
         self._last, self._lag = other._last._replace(is_new=self._last.is_new), other._lag
-        self._expected_since = other._expected_since
+        self._expected_since, self._awaits = other._expected_since, other._awaits
 
     def expect_measurements(self, since: float) -> None:
         """Tolerate missing measurements until `measurement_timeout` after the time `since` [s]."""
-        self._expected_since = since
+        self._expected_since, self._awaits = since, True
+
+    def forget_gap(self) -> None:
+        """Wait for measurements without a time limit, as after the start."""
+        self._awaits = False
+
+    def is_overdue(self, now: float) -> bool:
+        """Return whether measurements have been missing for too long after a gap in the cycles."""
+        return self._awaits and not self.is_silence_excused(now)
 
     def is_silence_excused(self, now: float) -> bool:
         """Return whether missing measurements are tolerated at time `now` [s].
@@ -173,6 +182,7 @@ class Supervision:
             q: (n,) measured joint positions [rad or m].
             age: Time since the measurement [s], for all joints or one for each joint (n,).
         """
+        self._awaits = False
         times = now - np.broadcast_to(np.asarray(age, float), q.shape)
         is_newer = not self._measured or bool((times > self._measured[-1][0]).any())
         if is_newer:

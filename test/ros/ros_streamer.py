@@ -75,6 +75,15 @@ class Streamer:
             errors.append(self.error(T))
         return np.array(errors)
 
+    def stream_until(self, T, condition, what):
+        """Publish the same target, as part of a stream, until a condition holds."""
+
+        def is_done():
+            self.targets.publish(stamped(T))
+            return condition()
+
+        self.client.spin_until(is_done, what=what)
+
     def is_still(self):
         """Return whether no target arrived for a while, so the next one starts a new stream."""
         self.client.spin_for(2 * TARGET_TIMEOUT)

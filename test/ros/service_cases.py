@@ -52,7 +52,7 @@ CONSTRAINED = {
     ),
     "a joint constraint with NaN or a tolerance below 0": (
         constrained(joint("left_wam_j1", 0.2, -1.0)),
-        "tolerances .*-1.* 0 or more",
+        "tolerance_below .*at least 0; got .*-1",
     ),
     "a pose within its orientation constraint": (
         constrained(orientation(LEFT, TURNED, (0.1, 0.1, 0.1))),

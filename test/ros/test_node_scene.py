@@ -450,7 +450,7 @@ def test_the_scene_is_replaced_with_the_robot(private_domain):
         NodeProcess("-r", "__ns:=/replaced", *options) as node,
     ):
         robots = client.node.create_publisher(String, "robot_description", LATCHED)
-        node.wait_for_line("is the service of this node")
+        node.wait_for_line("remap the service of this node")
         robots.publish(String(data=unreadable))
         node.wait_for_line("SRDF refused", "'arm.srdf'")
         node.wait_for_line("collisions are not checked", "wam_link2", "nowhere")

@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from dls_ik.ros.services import executor
 from dls_ik.ros.services.executor import (
     TURN_DURATION,
     BoundedExecutor,
@@ -39,9 +40,9 @@ class Executor(BoundedExecutor):
 @pytest.fixture
 def one():
     """One thread, and nine places to wait in."""
-    executor = Executor(1, 9)
-    yield executor
-    executor.close()
+    made = Executor(1, 9)
+    yield made
+    made.close()
 
 
 @pytest.fixture
@@ -145,6 +146,21 @@ def test_a_job_that_has_begun_and_blocks_is_cut_and_ends_after_its_step(one, gat
     gate.set()
     one.wait()
     assert done == []
+
+
+def test_a_job_that_waits_for_a_lock_is_not_one_that_gets_no_core(one, gate, monkeypatch):
+    monkeypatch.setattr(executor, "MAX_STARVATION", math.inf)
+    begun, cut = threading.Event(), threading.Event()
+
+    def blocks():
+        begun.set()
+        gate.wait(LONG)
+        yield
+
+    assert one.submit(blocks(), math.inf, cut=cut.set)
+    assert begun.wait(LONG)
+    make_late(one)
+    assert cut.wait(LONG / 10)
 
 
 def test_a_job_that_has_begun_and_waits_for_its_next_turn_is_cut_too(one, gate):

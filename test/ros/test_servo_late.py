@@ -204,6 +204,27 @@ def test_a_required_driver_that_stays_silent_after_a_stall_is_a_fault(monkeypatc
     assert world.now > stalled + timeout
 
 
+@pytest.mark.parametrize("is_target_kept", [True, False])
+def test_a_required_driver_that_stays_silent_after_a_stall_of_a_resting_arm_is_a_fault(
+    monkeypatch, is_target_kept
+):
+    """The arm has come to rest at its target, or waits for one after a reset."""
+    world = required(monkeypatch, 0.8)
+    for _ in range(900):
+        follow(world)
+    if not is_target_kept:
+        world.arm.controller.reset()
+        follow(world)
+    world.now += 0.4 - DT
+    stalled = world.now + DT
+    while world.run().state is not ServoState.FAULT and world.now < stalled + 3.0:
+        pass
+    assert (world.run().state is ServoState.FAULT) is is_target_kept
+    world.arm.controller.reset()
+    world.run(target=world.target([2.5, 1.5]))
+    assert world.run(100).state is ServoState.WAITING, "after a reset the arm waits"
+
+
 @pytest.mark.parametrize("cycles", [1.5, 6.0])
 def test_after_a_short_gap_the_command_continues_on_the_stop_trajectory(monkeypatch, cycles):
     world = controlled(

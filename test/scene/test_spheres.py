@@ -127,23 +127,27 @@ def test_a_plane_has_no_spheres():
         fit_spheres(Plane([0, 0, 1]))
 
 
+def new_box():
+    """Return a box whose tree is not in memory, but may be on disk."""
+    return Box([0.1, 0.1, 0.1])
+
+
 def test_damaged_files_are_replaced(tmp_path, monkeypatch):
     monkeypatch.setattr(spheres, "kept_folder", lambda: str(tmp_path))
-    shape = Box([0.1, 0.1, 0.1])
-    whole = spheres.sphere_tree.__wrapped__(shape)
+    whole = spheres.sphere_tree(new_box())
     (file,) = tmp_path.iterdir()
     content = file.read_bytes()
     for damaged in (content[:100], content[:-1] + b"x", b""):
         file.write_bytes(damaged)
-        assert np.array_equal(spheres.sphere_tree.__wrapped__(shape).node, whole.node)
+        assert np.array_equal(spheres.sphere_tree(new_box()).node, whole.node)
         assert file.read_bytes() == content
 
 
 def test_files_of_other_sources_are_replaced(tmp_path, monkeypatch):
     """A tree fitted by other code is not used, whatever version it states."""
     monkeypatch.setattr(spheres, "kept_folder", lambda: str(tmp_path))
-    shape, package = Box([0.1, 0.1, 0.1]), tmp_path / "package"
-    spheres.sphere_tree.__wrapped__(shape)
+    package = tmp_path / "package"
+    spheres.sphere_tree(new_box())
     (file,) = tmp_path.iterdir()
     content = file.read_bytes()
     for name in spheres.FIT_SOURCES:
@@ -151,7 +155,7 @@ def test_files_of_other_sources_are_replaced(tmp_path, monkeypatch):
         (package / name).write_bytes((spheres.PACKAGE_FOLDER / name).read_bytes() + b"# changed")
     monkeypatch.setattr(spheres, "PACKAGE_FOLDER", package)
     monkeypatch.setattr(spheres, "_digest", spheres._digest.__wrapped__)
-    spheres.sphere_tree.__wrapped__(shape)
+    spheres.sphere_tree(new_box())
     again = file.read_bytes()
     assert again[:32] != content[:32]
     assert again[32:] == content[32:]
@@ -159,4 +163,4 @@ def test_files_of_other_sources_are_replaced(tmp_path, monkeypatch):
 
 def test_a_full_disk_costs_time_only(monkeypatch):
     monkeypatch.setattr(spheres, "kept_folder", lambda: "/nowhere")
-    assert spheres.sphere_tree.__wrapped__(Box([0.1, 0.1, 0.1])).gap < 0.01
+    assert spheres.sphere_tree(new_box()).gap < 0.01

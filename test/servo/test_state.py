@@ -8,7 +8,7 @@ import pytest
 from dls_ik import RobotModel
 from dls_ik.servo import Controller, ServoState
 from dls_ik.servo.local_ik import ServoStep
-from dls_ik.servo.state import ConditionMonitor, Event, StreamState, transition
+from dls_ik.servo.state import AWAITS_STATES, ConditionMonitor, Event, StreamState, transition
 from dls_ik.servo.state import ServoState as S
 from dls_ik.servo.targets import PoseTarget
 
@@ -139,6 +139,11 @@ def test_a_state_is_recognized_by_code_and_message(state):
     """moveit_msgs/ServoStatus has no field for the state."""
     for message in (state.explanation, state.message("a reason"), f"{state.explanation}; a note"):
         assert ServoState.from_message(state.code, message) is state
+
+
+def test_an_arm_that_waits_for_joint_states_is_recognized():
+    message = f"{AWAITS_STATES} on /joint_states"
+    assert ServoState.from_message(0, message) is ServoState.WAITING
 
 
 def test_messages_of_other_nodes_name_a_state_by_a_code_of_one_state_only():

@@ -67,7 +67,7 @@ MIN_DISTANCE = 0.02  # [m] parameter min_distance of the node
 ALLOWED = 1e-4  # [m] error of the projections, by which a computed distance may be too small
 CATCH_UP_TIME = 1.0  # [s] maximum time of the return to the figure after the box has disappeared
 NUM_PROJECTIONS = 200
-SUBSCRIBER_TIMEOUT = 10.0  # [s] maximum time until the node subscribes to the topic of the box
+SUBSCRIBER_TIMEOUT = 60.0  # [s] maximum time until the node subscribes to the topic of the box
 NEARBY = 0.12  # [m] distance to the box below which the picture shows the arm
 NUM_SWEEP_POSES = 24  # number of poses of a link in the picture of its motion
 PICTURE_MARGIN = 4.0  # [cm] margin of the picture around the box and the sweep
@@ -85,6 +85,11 @@ class Plan(NamedTuple):
     path: TargetPath
     box_appears: float  # [s] time of appearance, relative to the first evaluated target
     box_disappears: float  # [s] time of disappearance, relative to the first evaluated target
+
+    @property
+    def rate(self) -> float:
+        """Rate of the targets [Hz]."""
+        return self.path.first_evaluated / RUN_IN
 
 
 def obstacle_plan(robot: RobotModel, phase: float, rate: float) -> Plan:
@@ -218,7 +223,11 @@ def evaluate_encounter(
         check: Kinematics for the tip positions.
     """
     T_box = box_pose(robot)
-    present = plan.box_appears, plan.box_disappears
+    # A busy machine sends targets, and with them the box, later than planned.
+    first = int(np.argmax(recording.sent >= 0.0))
+    times_of_box = plan.box_appears, plan.box_disappears
+    appears, disappears = (first + round(time * plan.rate) for time in times_of_box)
+    present = float(recording.sent[appears]), float(recording.sent[disappears])
     targets = recording.targets[:, :3, 3]
     shapes = arm_shapes(robot)
     times, q = recording.stamps, recording.q
@@ -229,7 +238,7 @@ def evaluate_encounter(
     local = (targets - T_box[:3, 3]) @ T_box[:3, :3]
     is_inside: NDArray[np.bool_] = np.all(np.abs(local) < 0.5 * np.array(SIZE), axis=1)
     is_there = (recording.sent >= present[0]) & (recording.sent <= present[1])
-    figure = targets[recording.sent >= 0.0][: round(len(targets) * LAP / recording.sent[-1])]
+    figure = targets[first : first + round(LAP * plan.rate)]
     return Encounter(
         times,
         tip,

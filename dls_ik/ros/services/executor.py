@@ -9,15 +9,14 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 
 TURN_DURATION = 0.02  # [s] approximate time after which a job is suspended if other jobs wait
 DEADLINE_CHECK_PERIOD = 0.01  # [s] period in which the watchdog thread checks deadlines
 # A started job normally ends by itself shortly after its deadline, with a better answer than the
-# watchdog could give. The watchdog cancels a running job if the job uses MAX_OVERTIME of processor
-# time after the deadline, or has not ended MAX_STARVATION after the deadline, for example because
-# it gets no processor. It cancels a job that waits for its next turn MAX_OVERTIME after the
-# deadline of the job.
+# watchdog could give. The watchdog cancels a running job if the job computes, or waits for a lock,
+# for MAX_OVERTIME after the deadline. Time in which the job is ready but gets no processor does not
+# count, up to MAX_STARVATION after the deadline. The watchdog cancels a job that waits for its next
+# turn MAX_OVERTIME after the deadline of the job.
 MAX_OVERTIME, MAX_STARVATION = 0.02, 0.2  # [s]
 
 
@@ -29,7 +28,7 @@ class _Job:
     cut: Callable[[], None]
     has_started: bool = False
     is_cut: bool = False
-    clock: Callable[[], float] = time.perf_counter  # processor time of the job's thread [s]
+    clock: Callable[[], float] = time.perf_counter  # time less waits of the thread for a core [s]
     # Value of `clock` [s] at the first check after the deadline in the current turn, or None.
     clock_at_deadline: float | None = None
 
@@ -49,8 +48,8 @@ class _Job:
         used = self.clock()
         if self.clock_at_deadline is None:
             self.clock_at_deadline = used
-        is_computing = used - self.clock_at_deadline > MAX_OVERTIME
-        return is_computing or now > self.deadline + MAX_STARVATION
+        is_overtime = used - self.clock_at_deadline > MAX_OVERTIME
+        return is_overtime or now > self.deadline + MAX_STARVATION
 
 
 class BoundedExecutor:
@@ -196,15 +195,21 @@ class BoundedExecutor:
 
 
 def _thread_clock() -> Callable[[], float]:
-    """Return a function that returns the processor time of the calling thread [s].
+    """Return a clock [s] that stands still while the calling thread waits for a core.
 
-    Any thread may call the returned function. On systems without thread clocks, it returns the time
-    of perf_counter.
+    Any thread may call the returned function. Systems other than Linux do not report these waits;
+    the clock then never stands still.
     """
-    find = getattr(time, "pthread_getcpuclockid", None)  # missing on macOS and Windows
-    if find is None:
-        return time.perf_counter
-    return partial(time.clock_gettime, find(threading.get_ident()))
+    path = f"/proc/self/task/{threading.get_native_id()}/schedstat"
+
+    def clock() -> float:
+        try:
+            with open(path, "rb") as file:
+                return time.perf_counter() - 1e-9 * int(file.read().split()[1])
+        except (OSError, IndexError, ValueError):
+            return time.perf_counter()
+
+    return clock
 
 
 class LatestOnlyExecutor:

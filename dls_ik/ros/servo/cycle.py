@@ -23,6 +23,7 @@ from dls_ik.ros.util import Throttle
 from dls_ik.servo import Controller, ServoOutput, ServoState
 from dls_ik.servo.knots import EARLIEST
 from dls_ik.servo.motion import StopPath
+from dls_ik.servo.state import AWAITS_STATES
 
 # States in which an arm at rest gets no commands. WAITING: no target, or no joint states yet.
 SILENT_STATES = (ServoState.PAUSED, ServoState.FAULT, ServoState.WAITING)
@@ -415,7 +416,7 @@ class ServoCycle:
         elif not may_start:
             awaits_states = has_awaited or output.state is ServoState.WAITING
             if output.state is ServoState.WAITING:
-                message = output.state.message(f"waiting for joint states on {self._states.topic}")
+                message = f"{AWAITS_STATES} on {self._states.topic}"
         if self._hold_reason and output.state is ServoState.WAITING:
             message = f"{output.state.explanation}; targets wait: {self._hold_reason}"
         self._commanded = Commanded(arm, output, awaits_states, is_command)
