@@ -15,14 +15,15 @@ import numpy as np
 from dls_ik.core.collision import check_rows
 from dls_ik.core.jit import cache_folder
 from dls_ik.model.files import PACKAGE_FOLDER
-from dls_ik.scene.shapes import Capsule, Shape, Sphere
-from dls_ik.scene.sphere_fit import MAX_LEAVES, SphereTree, fit_spheres
+from dls_ik.scene.shapes import Shape
+from dls_ik.scene.sphere_fit import DIRECT_TREES, MAX_LEAVES, SphereTree, fit_spheres
 from dls_ik.scene.weak_memo import kept_with_owner
 
 # Source files that determine a sphere tree; a change of a file invalidates the disk cache.
 FIT_SOURCES = (
     "core/hulls.py",
     "core/shape_distance.py",
+    "scene/shape_table.py",
     "scene/shapes.py",
     "scene/sphere_fit.py",
     "scene/spheres.py",
@@ -42,7 +43,7 @@ def sphere_tree(shape: Shape, /, keep: bool = True, max_leaves: int = MAX_LEAVES
     Raises:
         TypeError: If the shape is a plane, which spheres cannot cover.
     """
-    if isinstance(shape, (Sphere, Capsule)):
+    if type(shape) in DIRECT_TREES:
         return fit_spheres(shape, max_leaves=max_leaves)
     folder = kept_folder() if keep else None
     if folder is None:
