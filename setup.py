@@ -22,7 +22,7 @@ COMPILES = find_spec("numba") is not None and os.environ.get("DLS_IK_COMPILE_AHE
 class BuildWithKernels(build_py):
     """Copies the sources, and adds machine code for any processor of this kind.
 
-    Compiling takes a minute of two processors. Its progress is shown on the terminal.
+    Compiling takes 80 s of two processors. Its progress is shown on the terminal.
     """
 
     def run(self) -> None:

@@ -308,7 +308,12 @@ class Stream:
             0.0,
         )  # next cycle: delay [periods], lateness of its command [s]
         self.dropout = 0  # remaining cycles without joint states
-        self.truths = {"measurement": False, "plug-in": True, "deviation": False}
+        self.truths = {
+            "measurement": False,
+            "plug-in": True,
+            "slow plug-in": True,
+            "deviation": False,
+        }
         self._elapsed = (
             0.0  # time since the start [s]; `now` does not resolve fractions of a nanosecond
         )

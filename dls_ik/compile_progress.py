@@ -249,8 +249,8 @@ def open_terminal() -> TextIO:
     """Return a stream to the terminal of this process; if it has none, return standard output.
 
     Progress is printed to the terminal, because pip and colcon hide the standard output of a build.
+    colcon captures that output by a pseudo-terminal, which is not the terminal of the user.
     """
-    if not sys.stdout.isatty():
-        with suppress(OSError):
-            return open("/dev/tty", "w", encoding="utf-8")
+    with suppress(OSError):
+        return open("/dev/tty", "w", encoding="utf-8")
     return sys.stdout

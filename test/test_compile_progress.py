@@ -3,8 +3,11 @@
 """Progress of a compilation: which kernels are done, and an estimate of the time left."""
 
 import io
+import os
+import pty
 import subprocess
 import sys
+from contextlib import suppress
 from importlib import import_module
 
 import pytest
@@ -134,3 +137,26 @@ def test_lines_appear_while_processes_compile_and_their_exit_codes_are_returned(
     assert first.startswith("compiling kernels: 0 of 1 done, about ")
     for process in processes:
         process.stdout.close()
+
+
+BUILD = """
+import os, pty, sys
+_, captured = pty.openpty()
+os.dup2(captured, 1)
+from dls_ik.compile_progress import open_terminal
+print("compiling", file=open_terminal(), flush=True)
+"""
+
+
+def test_lines_appear_on_the_terminal_of_a_user_whose_build_tool_captures_the_output():
+    """colcon gives a build a pseudo-terminal of its own, and writes what it reads to a file."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execv(sys.executable, [sys.executable, "-c", BUILD])
+    shown = b""
+    with suppress(OSError):  # the end of a terminal on Linux
+        while chunk := os.read(terminal, 1000):
+            shown += chunk
+    assert os.waitpid(pid, 0)[1] == 0, shown
+    os.close(terminal)
+    assert shown.split() == [b"compiling"]

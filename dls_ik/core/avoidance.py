@@ -33,7 +33,7 @@ from dls_ik.core.follow import (
 from dls_ik.core.jit import allocating, force_inline, kernel
 from dls_ik.core.linalg import copy, factor, solve_factored
 from dls_ik.core.near_pairs import MAX_CONTROLLED_PAIRS, near_rows
-from dls_ik.core.scene_arrays import unpack_scene
+from dls_ik.core.scene_arrays import PackedScene, unpack_scene
 from dls_ik.core.step import general_step
 from dls_ik.core.task import jacobian_there, observe, scaled_error
 from dls_ik.core.types import (
@@ -70,7 +70,7 @@ def follow_apart(
     T_d: Array,
     dt: float,
     followed: tuple[Array, Array, Memory, Array, Array],
-    scene: tuple[Array, Indices],
+    scene: PackedScene,
     reach: Array,
     least: Array,
     known: tuple[Array, Array],
@@ -85,7 +85,7 @@ def follow_apart(
     The first nine arguments are those of :func:`dls_ik.core.follow.follow`.
 
     Args:
-        scene: Two arrays of :func:`dls_ik.core.scene_arrays.pack_scene`.
+        scene: Scene, from :func:`dls_ik.core.scene_arrays.pack_scene`.
         reach: (p + s, n) bounds on the displacement of one shape of a pair relative to the other
             per unit motion of a joint [m/rad or m/m].
         least: (p + s,) minimum distance of each pair [m].
@@ -107,7 +107,7 @@ def follow_apart(
     """
     state = FollowState(*followed)
     observed = state.observed
-    arrays = unpack_scene(scene[0], scene[1])
+    arrays = unpack_scene(*scene)
     n = state.q.shape[0]
     work = workspace(chain, general, state.memory)
     outside = return_into_limits(chain, dt, state.q)

@@ -36,6 +36,7 @@ from dls_ik.core.scene_arrays import (
     KIND_CAVITY,
     OUTER,
     STACK,
+    PackedScene,
     SceneArrays,
     place_frames,
     unpack_scene,
@@ -243,7 +244,7 @@ def _measure_stop(stop: StopPhases, path: Array, acceleration: Array) -> tuple[f
 
 @allocating
 def certify(
-    scene: tuple[Array, Indices],
+    scene: PackedScene,
     reach: tuple[Array, Array],
     least: Array,
     known: tuple[Array, Array],
@@ -256,7 +257,7 @@ def certify(
     are numbered first, then the s pairs of a moving shape and an object.
 
     Args:
-        scene: Two arrays of :func:`dls_ik.core.scene_arrays.pack_scene`.
+        scene: Scene, from :func:`dls_ik.core.scene_arrays.pack_scene`.
         reach: Two arrays (p + s, n): bounds on the displacement [m/rad or m/m] and the rotation
             [rad/rad] of one shape of a pair relative to the other, per unit motion of a joint.
         least: (p + s,) minimum distance of each pair [m].
@@ -269,7 +270,7 @@ def certify(
     Returns:
         The index of the pair; -1 if all pairs are proven to stay at least `least` apart.
     """
-    arrays = unpack_scene(scene[0], scene[1])
+    arrays = unpack_scene(*scene)
     stop = StopPhases(*stop_path)
     q1 = stop.q
     n, pairs = q0.shape[0], least.shape[0]

@@ -18,6 +18,7 @@ from dls_ik.core.scene_arrays import (
     KIND_TREE,
     OUTER,
     CollisionScratch,
+    PackedScene,
     SceneArrays,
     collision_scratch,
     place_links,
@@ -235,16 +236,16 @@ def collides_again(scene: SceneArrays, q: Array, work: CollisionScratch) -> int:
 
 
 @allocating
-def check_rows(numbers: Array, integers: Indices, q: Array, out: Indices) -> None:
+def check_rows(packed: PackedScene, q: Array, out: Indices) -> None:
     """Check each of b configurations for collisions; called from Python.
 
     Args:
-        numbers, integers: Arrays of :func:`dls_ik.core.scene_arrays.pack_scene`.
+        packed: Scene, from :func:`dls_ik.core.scene_arrays.pack_scene`.
         q: (b, n) joint positions [rad or m].
         out: (b, 2) state (CHECK_FREE, CHECK_COLLIDING or CHECK_OPEN) and pair of :func:`collides`,
             written.
     """
-    scene = unpack_scene(numbers, integers)
+    scene = unpack_scene(*packed)
     work = collision_scratch(scene)
     for i in range(q.shape[0]):
         out[i, 0] = collides(scene, q[i], work)
@@ -252,15 +253,15 @@ def check_rows(numbers: Array, integers: Indices, q: Array, out: Indices) -> Non
 
 
 @allocating
-def check_pairs(numbers: Array, integers: Indices, q: Array, out: Indices) -> None:
+def check_pairs(packed: PackedScene, q: Array, out: Indices) -> None:
     """Check all pairs for collisions at one configuration; called from Python.
 
     Args:
-        numbers, integers: Arrays of :func:`dls_ik.core.scene_arrays.pack_scene`.
+        packed: Scene, from :func:`dls_ik.core.scene_arrays.pack_scene`.
         q: (n,) joint positions [rad or m].
         out: (p + s,) CHECK_FREE, CHECK_COLLIDING or CHECK_OPEN for each pair, written.
     """
-    scene = unpack_scene(numbers, integers)
+    scene = unpack_scene(*packed)
     work = collision_scratch(scene)
     place_links(scene, q, work)
     for k in range(out.shape[0]):
@@ -268,18 +269,18 @@ def check_pairs(numbers: Array, integers: Indices, q: Array, out: Indices) -> No
 
 
 @allocating
-def count_pairs(numbers: Array, integers: Indices, q: Array, group: Indices, out: Indices) -> None:
+def count_pairs(packed: PackedScene, q: Array, group: Indices, out: Indices) -> None:
     """Count the configurations in which groups of pairs collide; called from Python.
 
     Args:
-        numbers, integers: Arrays of :func:`dls_ik.core.scene_arrays.pack_scene`.
+        packed: Scene, from :func:`dls_ik.core.scene_arrays.pack_scene`.
         q: (b, n) joint positions [rad or m].
         group: (p + s,) index of the group of each pair, 0 to k - 1.
         out: (k, 2) read and increased: for each group, the number of configurations in which a pair
             of the group is CHECK_COLLIDING, and the number in which none is CHECK_COLLIDING but one
             is CHECK_OPEN.
     """
-    scene = unpack_scene(numbers, integers)
+    scene = unpack_scene(*packed)
     work = collision_scratch(scene)
     state = np.zeros(out.shape[0], np.int64)
     for i in range(q.shape[0]):
@@ -296,15 +297,15 @@ def count_pairs(numbers: Array, integers: Indices, q: Array, group: Indices, out
 
 
 @allocating
-def link_poses(numbers: Array, integers: Indices, q: Array, out: Array) -> None:
+def link_poses(packed: PackedScene, q: Array, out: Array) -> None:
     """Write the poses of all f frames at one configuration; called from Python.
 
     Args:
-        numbers, integers: Arrays of :func:`dls_ik.core.scene_arrays.pack_scene`.
+        packed: Scene, from :func:`dls_ik.core.scene_arrays.pack_scene`.
         q: (n,) joint positions [rad or m].
         out: (f, 3, 4) poses in the frame of the root link, written.
     """
-    scene = unpack_scene(numbers, integers)
+    scene = unpack_scene(*packed)
     work = collision_scratch(scene)
     place_links(scene, q, work)
     for k in range(out.shape[0]):

@@ -15,6 +15,7 @@ from dls_ik.core.scene_arrays import (
     KIND_TREE,
     OUTER,
     CollisionScratch,
+    PackedScene,
     SceneArrays,
     collision_scratch,
     place_links,
@@ -208,20 +209,18 @@ def nearness(scene: SceneArrays, work: CollisionScratch) -> float:
 
 
 @allocating
-def bound_pairs(
-    numbers: Array, integers: Indices, q: Array, limit: float, closest: bool, out: Array
-) -> None:
+def bound_pairs(packed: PackedScene, q: Array, limit: float, closest: bool, out: Array) -> None:
     """Write bounds on the distances of all pairs at one configuration; called from Python.
 
     Args:
-        numbers, integers: Arrays of :func:`dls_ik.core.scene_arrays.pack_scene`.
+        packed: Scene, from :func:`dls_ik.core.scene_arrays.pack_scene`.
         q: (n,) joint positions [rad or m].
         limit: Lower bounds above this value are not improved further [m].
         closest: Whether to reduce `limit` to the smallest upper bound of all pairs, which suffices
             to find the closest pair.
         out: (p + s, 2) lower and upper bound for each pair, written [m].
     """
-    scene = unpack_scene(numbers, integers)
+    scene = unpack_scene(*packed)
     work = collision_scratch(scene)
     place_links(scene, q, work)
     if closest:
@@ -239,8 +238,7 @@ def bound_pairs(
 
 @allocating
 def advance_pairs(
-    numbers: Array,
-    integers: Indices,
+    packed: PackedScene,
     ends: tuple[Array, Array],
     speed: Array,
     tolerance: float,
@@ -255,7 +253,7 @@ def advance_pairs(
     at most `tolerance`.
 
     Args:
-        numbers, integers: Arrays of :func:`dls_ik.core.scene_arrays.pack_scene`.
+        packed: Scene, from :func:`dls_ik.core.scene_arrays.pack_scene`.
         ends: Two arrays (n,): joint positions at times 0 and 1 [rad or m].
         speed: (p + s,) bounds on the relative speed of the shapes of each pair [m per unit time].
         tolerance: Lower bound on a distance at or below which the function returns [m].
@@ -265,7 +263,7 @@ def advance_pairs(
         The pair with the smallest time; the caller must compute its distance at this time exactly.
         -1 if all pairs are collision-free up to time 1.
     """
-    scene = unpack_scene(numbers, integers)
+    scene = unpack_scene(*packed)
     work = collision_scratch(scene)
     q = np.empty(ends[0].shape[0])
     while True:
@@ -287,8 +285,7 @@ def advance_pairs(
 
 @allocating
 def block_of_path(
-    numbers: Array,
-    integers: Indices,
+    packed: PackedScene,
     ends: tuple[Array, Array],
     speed: Array,
     margin: Array,
@@ -303,7 +300,7 @@ def block_of_path(
     halves.
 
     Args:
-        numbers, integers: Arrays of :func:`dls_ik.core.scene_arrays.pack_scene`.
+        packed: Scene, from :func:`dls_ik.core.scene_arrays.pack_scene`.
         ends: Two arrays (n,): joint positions at times 0 and 1 [rad or m]; time 1 is checked first.
         speed: (p + s,) bounds on the relative speed of the shapes of each pair [m per unit time].
         margin: (p + s,) minimum distance of each pair [m].
@@ -312,7 +309,7 @@ def block_of_path(
     Returns:
         The index of the pair; -1 if all pairs stay farther apart than their margins on the path.
     """
-    scene = unpack_scene(numbers, integers)
+    scene = unpack_scene(*packed)
     work = collision_scratch(scene)
     q, count = np.empty(ends[0].shape[0]), speed.shape[0]
     # Row i of `spans` is the middle and half the length of interval i.

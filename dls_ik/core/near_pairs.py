@@ -16,7 +16,7 @@ from dls_ik.core.proximity import (
     place_pair,
     refresh_bounds,
 )
-from dls_ik.core.scene_arrays import STACK, SceneArrays, place_frames, unpack_scene
+from dls_ik.core.scene_arrays import STACK, PackedScene, SceneArrays, place_frames, unpack_scene
 from dls_ik.core.types import Array, Indices
 
 # maximum number of pairs of leaves whose distances are controlled together
@@ -28,7 +28,7 @@ EXACT_DISTANCE_MARGIN = 0.05
 
 @allocating
 def watch(
-    scene: tuple[Array, Indices],
+    scene: PackedScene,
     reach: Array,
     limits: tuple[Array, Array],
     known: tuple[Array, Array],
@@ -43,7 +43,7 @@ def watch(
     the minimum that applies; this minimum grows when the pair separates, up to the specified value.
 
     Args:
-        scene: Two arrays of :func:`dls_ik.core.scene_arrays.pack_scene`.
+        scene: Scene, from :func:`dls_ik.core.scene_arrays.pack_scene`.
         reach: (p + s, n) bounds on the displacement of one shape of a pair relative to the other
             per unit motion of a joint [m/rad or m/m].
         limits: Two arrays (p + s,): minimum distances that apply, read and written, and specified
@@ -60,7 +60,7 @@ def watch(
         The index of the closest pair, and its distance [m]; -1 and `influence` if no pair is
         closer than `influence`.
     """
-    arrays = unpack_scene(scene[0], scene[1])
+    arrays = unpack_scene(*scene)
     refresh_bounds(reach, q, known[0], known[1])
     copy(q, seen[0])
     nearest, best, is_placed = -1, influence, False

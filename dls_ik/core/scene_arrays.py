@@ -9,6 +9,7 @@ together are the piece of the node. A node may also have balls, whose convex hul
 piece.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple, get_type_hints
 
 import numpy as np
@@ -70,33 +71,55 @@ class CollisionScratch(NamedTuple):
 
 # Packing ------------------------------------------------------------------------------------------
 
-SCENE_FIELD_IS_WHOLE = tuple(hint == Indices for hint in get_type_hints(SceneArrays).values())
-NUM_SCENE_SIZES = 7  # number of sizes at the start of the integers: f, g, w, N, M, p, s
+# A scene as four arrays: floats and integers of frames, objects and pairs; floats and integers of
+# the nodes of all sphere trees. Kernels with few arguments are called faster, and a change of the
+# objects of a scene leaves the many nodes of the robot's trees as they are.
+PackedScene = tuple[Array, Indices, Array, Indices]
+NODE_FIELDS = ("child", "node", "hull", "ball")
+SCENE_FIELD_IS_WHOLE = {name: hint == Indices for name, hint in get_type_hints(SceneArrays).items()}
+NUM_SCENE_SIZES = 5  # number of sizes at the start of the integers: f, g, w, p, s
 
 
-def pack_scene(scene: SceneArrays) -> tuple[Array, Indices]:
-    """Pack a scene into an array of floats and an array of integers for :func:`unpack_scene`."""
-    lengths = (scene.parent, scene.frame, scene.kind, scene.child, scene.ball, scene.pairs,
-               scene.outside)  # fmt: skip
-    parts: tuple[list[NDArray[np.generic]], ...] = ([], [np.array([len(e) for e in lengths])])
-    for array, is_whole in zip(scene, SCENE_FIELD_IS_WHOLE, strict=True):
-        parts[is_whole].append(np.asarray(array).ravel())
-    numbers = np.concatenate([np.zeros(0), *parts[0]]).astype(np.float64)
-    return numbers, np.concatenate(parts[1]).astype(np.int64)
+def pack_scene(scene: SceneArrays, nodes: tuple[Array, Indices] | None = None) -> PackedScene:
+    """Pack a scene into four arrays for :func:`unpack_scene`.
+
+    Args:
+        scene: Scene.
+        nodes: Result of :func:`pack_nodes` for the scene; None to compute it.
+    """
+    lengths = scene.parent, scene.frame, scene.kind, scene.pairs, scene.outside
+    names = [name for name in SceneArrays._fields if name not in NODE_FIELDS]
+    numbers, integers = _joined(scene, names)
+    integers = np.concatenate([np.array([len(each) for each in lengths]), integers])
+    return numbers, integers, *(pack_nodes(scene) if nodes is None else nodes)
+
+
+def pack_nodes(scene: SceneArrays) -> tuple[Array, Indices]:
+    """Pack the nodes of all sphere trees of a scene into an array of floats and one of integers."""
+    return _joined(scene, NODE_FIELDS)
+
+
+def _joined(scene: SceneArrays, names: Sequence[str]) -> tuple[Array, Indices]:
+    """Return the named fields of floats as one array, and the named fields of integers as one."""
+    parts: tuple[list[NDArray[np.generic]], ...] = ([np.zeros(0)], [np.zeros(0, np.int64)])
+    for name in names:
+        parts[SCENE_FIELD_IS_WHOLE[name]].append(np.asarray(getattr(scene, name)).ravel())
+    numbers, integers = map(np.concatenate, parts)
+    return numbers.astype(np.float64, copy=False), integers.astype(np.int64, copy=False)
 
 
 @allocating
-def unpack_scene(numbers: Array, integers: Indices) -> SceneArrays:
-    """Return a scene whose arrays are views of the two arrays of :func:`pack_scene`."""
-    f, g, w, count, balls = integers[0], integers[1], integers[2], integers[3], integers[4]
-    p, s = integers[5], integers[6]
+def unpack_scene(
+    numbers: Array, integers: Indices, node_numbers: Array, node_integers: Indices
+) -> SceneArrays:
+    """Return a scene whose arrays are views of the four arrays of :func:`pack_scene`."""
+    f, g, w, p, s = integers[0], integers[1], integers[2], integers[3], integers[4]
     whole, others = integers[NUM_SCENE_SIZES:], numbers
     geometry, objects = whole[3 * f :], whole[3 * f + 2 * g :]
-    hulls = objects[2 * w + count :]
-    rest = hulls[2 * count :]
-    shapes = others[14 * f :]
+    pairs, shapes = objects[2 * w :], others[14 * f :]
     places = shapes[g:]
-    nodes = places[15 * w :]
+    count = node_integers.shape[0] // 3
+    balls = (node_numbers.shape[0] - 5 * count) // 4
     return SceneArrays(
         parent=whole[:f],
         variable=whole[f : 2 * f],
@@ -111,12 +134,12 @@ def unpack_scene(numbers: Array, integers: Indices) -> SceneArrays:
         tree=objects[w : 2 * w],
         size=places[: 3 * w].reshape(w, 3),
         place=places[3 * w : 15 * w].reshape(w, 3, 4),
-        child=objects[2 * w : 2 * w + count],
-        node=nodes[: 5 * count].reshape(count, 5),
-        hull=hulls[: 2 * count].reshape(count, 2),
-        ball=nodes[5 * count : 5 * count + 4 * balls].reshape(balls, 4),
-        pairs=rest[: 2 * p].reshape(p, 2),
-        outside=rest[2 * p : 2 * p + 2 * s].reshape(s, 2),
+        child=node_integers[:count],
+        node=node_numbers[: 5 * count].reshape(count, 5),
+        hull=node_integers[count : 3 * count].reshape(count, 2),
+        ball=node_numbers[5 * count : 5 * count + 4 * balls].reshape(balls, 4),
+        pairs=pairs[: 2 * p].reshape(p, 2),
+        outside=pairs[2 * p : 2 * p + 2 * s].reshape(s, 2),
     )
 
 

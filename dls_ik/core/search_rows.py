@@ -18,7 +18,7 @@ from dls_ik.core.fast.table import LEAF_ROWS
 from dls_ik.core.free_solutions import FreeSearch
 from dls_ik.core.jit import allocating, force_inline, kernel
 from dls_ik.core.redundancy import slide_scratch
-from dls_ik.core.scene_arrays import unpack_scene
+from dls_ik.core.scene_arrays import PackedScene, unpack_scene
 from dls_ik.core.se3 import is_pose
 from dls_ik.core.search import search
 from dls_ik.core.selection import ATTEMPTS_COLUMN, OpenSolutions
@@ -76,7 +76,8 @@ def search_packed(
 def search_packed_free(
     numbers: Array,
     integers: Indices,
-    scene: tuple[Array, Indices, Indices],
+    scene: PackedScene,
+    decided: Indices,
     targets: tuple[Array, Array, Array],
     rule: tuple[int, int, bool],
     until: Indices,
@@ -87,20 +88,20 @@ def search_packed_free(
 
     Args:
         numbers, integers, targets, rule, rows: As for :func:`search_packed`.
-        scene: Two arrays of :func:`dls_ik.core.scene_arrays.pack_scene`, and `decided` of
-            :class:`FreeSearch`.
+        scene: Scene, from :func:`dls_ik.core.scene_arrays.pack_scene`.
+        decided: Field of :class:`FreeSearch`.
         until: (b,) maximum total number of attempts for each pose, including those of earlier
             calls.
         opened: Fields of :class:`OpenSolutions`, read and written.
     """
     chain, table, method, stop, starts = unpack(numbers, integers)
     near, params = near_seed(chain, SearchParams(method, stop, starts, SelectionRule(*rule)))
-    arrays = unpack_scene(scene[0], scene[1])
+    arrays = unpack_scene(*scene)
     slides = slide_scratch(arrays, starts.lower.shape[0], 6)
     search_fast(
         chain, near, starts, params, table, PoseTargets(*targets), 0, Rows(*rows),
         search_scratch(near), fast_workspace(near, LEAF_ROWS),
-        FreeSearch(arrays, slides, OpenSolutions(*opened), until, scene[2]),
+        FreeSearch(arrays, slides, OpenSolutions(*opened), until, decided),
     )  # fmt: skip
 
 
@@ -194,7 +195,8 @@ def search_rows_free(
     chain: Chain,
     params: SearchParams,
     general: GeneralProblem,
-    scene: tuple[Array, Indices, Indices],
+    scene: PackedScene,
+    decided: Indices,
     targets: tuple[Array, Array, Array],
     until: Indices,
     rows: tuple[Indices, Array, Array],
@@ -206,7 +208,7 @@ def search_rows_free(
         chain, params, general, targets, rows: As for :func:`search_rows`.
         scene, until, opened: As for :func:`search_packed_free`.
     """
-    arrays = unpack_scene(scene[0], scene[1])
+    arrays = unpack_scene(*scene)
     slides = slide_scratch(arrays, chain.lower.shape[0], general.task.component.shape[0])
     search_general(
         chain,
@@ -215,7 +217,7 @@ def search_rows_free(
         PoseTargets(*targets),
         0,
         Rows(*rows),
-        FreeSearch(arrays, slides, OpenSolutions(*opened), until, scene[2]),
+        FreeSearch(arrays, slides, OpenSolutions(*opened), until, decided),
     )
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from hashlib import sha256
 from numbers import Integral
 from typing import Any
@@ -17,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dls_ik.core.types import WIDEST, Array, Chain
 from dls_ik.errors import OptionError, RobotModelError
+from dls_ik.lazy_property import cached_property
 from dls_ik.model.chain import (
     NamedChain,
     build_chain,

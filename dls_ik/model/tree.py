@@ -3,17 +3,17 @@
 """Kinematic trees: links connected by joints, paths between links, and poses of links."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dls_ik.core.types import MAX_POSE_COORDINATE, Array
 from dls_ik.errors import ChainError, JointValueError, RobotModelError
+from dls_ik.lazy_property import cached_property
 from dls_ik.model.joint import Joint, Mimic
 from dls_ik.model.rotations import inverse
 from dls_ik.text import did_you_mean, listing, quoted
@@ -51,6 +51,8 @@ class Tree:
     # name, and the reasons why chains cannot contain the other driven joints, by joint name.
     mimic_of: dict[str, Mimic] = field(init=False, repr=False)
     unusable: dict[str, str] = field(init=False, repr=False)
+    # Results that other modules derive from this tree and keep for its lifetime, by their own keys.
+    derived: dict[Hashable, Any] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Validate the names, and index links and joints."""
@@ -69,9 +71,14 @@ class Tree:
             "root": _only_root(self.links, parent_joint, child_joints),
             "mimic_of": mimic_of,
             "unusable": unusable,
+            "derived": {},
         }
         for name, value in fields.items():
             object.__setattr__(self, name, value)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields for pickling, without derived results."""
+        return {**self.__dict__, "derived": {}}
 
     def __eq__(self, other: object) -> bool:
         """Return whether all names and numbers and the URDF text of another tree are equal."""

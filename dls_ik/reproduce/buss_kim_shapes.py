@@ -258,8 +258,8 @@ SHAPES = Experiment(
             (
                 Column("target", "target", is_name=True),
                 Column("method", "method", is_name=True),
-                Column("a", "step of a [rad]", "+.4f"),
-                Column("b", "step of b [rad]", "+.4f"),
+                Column("a", "change of joint a [rad]", "+.4f"),
+                Column("b", "change of joint b [rad]", "+.4f"),
                 Column("left", "distance after", ".4f"),
                 Column("of", "before", ".4f"),
             ),

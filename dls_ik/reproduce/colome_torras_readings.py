@@ -166,8 +166,9 @@ SLIPS = (
     Slip("rotation error: axis * sin(angle)", "axis * angle", {"rotation_error": "vector"},
          ("jp", "jt", "jf", "svf")),
     Slip("stops at an error of 0.005", "at 0.0001", {"error_tolerance": 1e-4}, ("jp", "jt", "sd")),
-    Slip("CTP has a margin of 0.2", "0.1, as with SD", {"margin": 0.1}, ("ctp", "ctp+svf")),
-    Slip("CTP+SD has a margin of 0.1", "0.2, as without SD", {"margin": 0.2},
+    Slip("CTP has a margin of 0.2", "margin 0.1, the value of CTP+SD", {"margin": 0.1},
+         ("ctp", "ctp+svf")),
+    Slip("CTP+SD has a margin of 0.1", "margin 0.2, the value of CTP", {"margin": 0.2},
          ("ctp+sd", "ctp+sd+svf")),
     Slip("IED adds 0.001", "adds 0.01, as printed", {"omega": 0.1}, ("ied",)),
 )  # fmt: skip

@@ -455,7 +455,7 @@ FIGURES_1_3 = Experiment(
                 Column("factor", "factor", ".3g"),
                 *(Column(f"iterations_{key}", f"({key}): iterations") for key in SEARCH_EQUATIONS),
             ),
-            "Iterations of both searches for a small singular value",
+            "Iterations of both searches for the damping factor, at a small singular value",
             series="steep",
         ),
         ResultTable(

@@ -42,6 +42,7 @@ OWN_CHANGE_TIME = 1.5  # [s] time for which a change in the viewer overrides ans
 SCENE_TOPIC = "planning_scene"
 NODE_WITHOUT_SCENE_MESSAGE = "the node has no scene; see its log for the reason"
 NO_LIBRARY = "objects only; for the closest pair: pip install 'dls_ik[collision]'"
+ONLY_OBJECTS = "of this scene file only the objects are sent to the node, not its other settings"
 
 
 class NodeScene:
@@ -106,7 +107,11 @@ class NodeScene:
             self.publish(each.name)
         others = {type(each).__name__ for each in change.operations if each not in added}
         others -= {RemoveObject.__name__, "ResetAllowed", "RemoveAttached"}
-        ignored = ("only objects of the file are sent to the node",) if others else ()
+        ignored = (
+            ("of this scene file only the objects are sent to the node, not its other settings",)
+            if others
+            else ()
+        )
         return (*change.notes, *ignored)
 
     def step(self, now: float) -> None:

@@ -22,7 +22,6 @@ from std_srvs.srv import SetBool, Trigger
 from dls_ik.core.types import Array
 from dls_ik.errors import DlsIkError, OptionError
 from dls_ik.ros.client.connection import NoAnswerError, OwnNode, ServiceClient, ServiceMissingError
-from dls_ik.ros.client.target_publisher import state_name
 from dls_ik.ros.declare import declared
 from dls_ik.ros.frames import Frames, fill_pose, pose_errors, tf2_lookup
 from dls_ik.ros.params import ROS_NAMES, Parameters
@@ -77,10 +76,8 @@ def state_from_status(code: int, message: str) -> ServoState:
         code: Code of the status.
         message: Text of the status.
     """
-    name = state_name(code, message)
-    if name in ServoState.__members__:
-        return ServoState[name]
-    return STATE_OF_CODE.get(code, ServoState.WAITING)
+    state = ServoState.from_message(code, message)
+    return STATE_OF_CODE.get(code, ServoState.WAITING) if state is None else state
 
 
 class LatestMessages:

@@ -15,7 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dls_ik.core.distance_bounds import block_of_path, bound_pairs
-from dls_ik.core.types import Array, Indices
+from dls_ik.core.scene_arrays import PackedScene
+from dls_ik.core.types import Array
 from dls_ik.errors import OptionError
 from dls_ik.model.robot import RobotModel
 from dls_ik.scene.snapshot import SceneSnapshot
@@ -38,8 +39,8 @@ MIN_CLEARANCE = 1e-6  # [m] minimum margin of a pair
 class JointPath(NamedTuple):
     """Result of a search for a joint path.
 
-    If no path was found, `names` is a pair that is too close on the straight path to the first goal
-    that keeps its margins, at the start, or at a goal.
+    If no path was found, `names` is a pair of shapes that are too close to each other: at the start
+    or at the goals if no motion can start or end there, otherwise on the straight path to a goal.
     """
 
     q: Array  # (m, n) configurations joined by straight segments; (0, n) if no path was found
@@ -60,7 +61,7 @@ class PathPairs(NamedTuple):
     moving shape and a standing shape (of an object of the world).
     """
 
-    packed: tuple[Array, Indices]  # arrays of the kernels in :mod:`dls_ik.core.distance_bounds`
+    packed: PackedScene  # arrays of the kernels in :mod:`dls_ik.core.distance_bounds`
     # (p + s, n) maximum decrease of the distance of a pair per motion of a joint [m/rad or m/m]
     reach: Array
     names: tuple[Pair, ...]  # (p + s,) names of the links or objects of each pair
@@ -76,7 +77,7 @@ class PathPairs(NamedTuple):
             q1: (n,) end of the path [rad or m].
         """
         speed = self.reach @ np.abs(q1 - q0)
-        k = block_of_path(*self.packed, (q0, q1), speed, self.margins, np.empty(1))
+        k = block_of_path(self.packed, (q0, q1), speed, self.margins, np.empty(1))
         return None if k < 0 else self.names[k]
 
     def distances(self, q: Array) -> Array:
@@ -85,7 +86,7 @@ class PathPairs(NamedTuple):
         The bounds are tight for distances up to the largest margin.
         """
         bounds = np.empty((len(self.names), 2))
-        bound_pairs(*self.packed, q, self.margins.max(initial=0.0), False, bounds)
+        bound_pairs(self.packed, q, self.margins.max(initial=0.0), False, bounds)
         return bounds[:, 0]
 
     def near(self, q: Array) -> Pair | None:

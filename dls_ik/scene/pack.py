@@ -6,18 +6,18 @@ Moving shapes belong to links and attached objects; standing shapes belong to ob
 A variable is an entry of the configuration q (n,).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dls_ik.core.scene_arrays import KIND_TREE, SceneArrays
+from dls_ik.core.scene_arrays import SceneArrays
 from dls_ik.core.types import Array
 from dls_ik.model.rotations import inverse, rotation_from_z, transform
 from dls_ik.model.tree import Tree
 from dls_ik.scene.shape_table import kind_of
-from dls_ik.scene.shapes import Shape
+from dls_ik.scene.shapes import Mesh, Shape
 from dls_ik.scene.sphere_fit import SphereTree, leaves_each
 from dls_ik.scene.spheres import sphere_tree
 
@@ -149,11 +149,7 @@ def pack_shapes(
         own: Sphere trees of the moving shapes, in the order of `moving`.
     """
     rows = [kind_of(each.shape).kernel(each.shape) for each in standing]
-    meshes = {
-        id(each.shape): each.shape
-        for each, (kind, _, _) in zip(standing, rows, strict=True)
-        if kind == KIND_TREE
-    }
+    meshes = distinct_meshes(each.shape for each in standing)
     trees = [sphere_tree(shape, True, leaves_each(len(meshes))) for shape in meshes.values()]
     others = pack_trees(trees, (len(own.child), len(own.ball)))
     first = dict(zip(meshes, others.root.tolist(), strict=True))
@@ -182,6 +178,11 @@ def pack_shapes(
         pairs=np.array(pairs, np.int64).reshape(-1, 2),
         outside=np.array(outside, np.int64).reshape(-1, 2),
     )
+
+
+def distinct_meshes(shapes: Iterable[Shape]) -> dict[int, Mesh]:
+    """Return the meshes among some shapes, without repetitions; the keys are their ids."""
+    return {id(shape): shape for shape in shapes if isinstance(shape, Mesh)}
 
 
 def reach_of_pairs(arrays: SceneArrays, extent: Array) -> Array:

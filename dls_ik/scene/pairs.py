@@ -154,7 +154,7 @@ def _shares(snapshot: SceneSnapshot, q: Array) -> dict[Pair, tuple[bool, float]]
     number = {pair: i for i, pair in enumerate(pairs)}
     group = np.array([number[name] for name in snapshot.names], np.int64)
     counts = np.zeros((len(pairs), 2), np.int64)
-    count_pairs(*snapshot.packed, q, group, counts)
+    count_pairs(snapshot.packed, q, group, counts)
     at_start = snapshot.touching_pairs(q[0]) if snapshot.exact else _certain_pairs(snapshot, q[0])
     shares = {}
     for pair, (certain, unsure) in zip(pairs, counts.tolist(), strict=True):
@@ -175,7 +175,7 @@ def _shares(snapshot: SceneSnapshot, q: Array) -> dict[Pair, tuple[bool, float]]
 def _certain_pairs(snapshot: SceneSnapshot, q: Array) -> set[Pair]:
     """Return the pairs for which bounding spheres prove a collision at configuration q (n,)."""
     states = np.empty(len(snapshot.names), np.int64)
-    check_pairs(*snapshot.packed, q, states)
+    check_pairs(snapshot.packed, q, states)
     return {snapshot.names[k] for k in np.flatnonzero(states == CHECK_COLLIDING)}
 
 

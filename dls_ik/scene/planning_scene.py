@@ -20,6 +20,7 @@ from dls_ik.errors import JointValueError, OptionError, SceneError
 from dls_ik.model.joint import JointValues
 from dls_ik.model.pose import PoseLike, pose_matrix
 from dls_ik.model.robot import RobotModel, checked_robot
+from dls_ik.model.tree import Tree
 from dls_ik.scene.changes import apply_changes, for_scene, known_links, known_object
 from dls_ik.scene.formats import read_scene, scene_text
 from dls_ik.scene.joint_paths import MAX_TREE_NODES, JointPath, path_limits, path_pairs, plan_path
@@ -50,6 +51,7 @@ from dls_ik.scene.shapes import (
     link_bodies,
 )
 from dls_ik.scene.snapshot import ClosestPair, Contact, PathContact, SceneSnapshot
+from dls_ik.scene.sphere_fit import WorkBudget
 from dls_ik.scene.srdf import Pair, Srdf, load_srdf, pair_of
 from dls_ik.text import quoted, suggest_names
 
@@ -94,18 +96,19 @@ class PlanningScene:
         """
         self.robot, tree = checked_robot(robot), robot.tree
         self._allow = tuple(allow)
+        kept: dict[str, Any] = {}
         if bodies is None:
             if tree.description is None:
                 raise SceneError(
                     f"{robot.name} was not read from a URDF and has no collision geometry; give "
                     "bodies={'LINK': Body(...)}"
                 )
-            bodies = link_bodies(tree.description, self._allow)
+            bodies, kept = _robot_geometry(tree, self._allow)
         if srdf is None or isinstance(srdf, Srdf):
             self.srdf = srdf
         else:
             self.srdf = load_srdf(srdf, tree)
-        empty = SceneSnapshot(tree, robot.joint_names, dict(bodies), {}, exact=exact)
+        empty = SceneSnapshot(tree, robot.joint_names, bodies, {}, exact=exact, kept=kept)
         known_links(empty, bodies)
         if self.srdf is None:
             self.pairs = default_pairs(tree, bodies, exact)
@@ -444,6 +447,7 @@ class PlanningScene:
         at: Mapping[str, float] | None = None,
         *,
         prepare: bool = True,
+        budget: WorkBudget | None = None,
     ) -> SceneSnapshot:
         """Apply operations that change the scene: all of them, or none if one is not possible.
 
@@ -452,6 +456,8 @@ class PlanningScene:
             at: Joint positions by name [rad or m] at which the poses of links are computed. Joints
                 that are missing have their positions in the scene.
             prepare: Whether to build the arrays for queries now instead of in the first query.
+            budget: Work for the spheres of new shapes, which are then fitted now even if `prepare`
+                is False; None: a new budget for each snapshot.
 
         Returns:
             The new snapshot.
@@ -462,6 +468,8 @@ class PlanningScene:
         """
         with self._lock:
             after = apply_changes(self._snapshot, operations, self.pairs, at)
+            if budget is not None:
+                after.fit_shapes(budget)
             if prepare:
                 _ = after.packed
             self._snapshot = after
@@ -726,6 +734,27 @@ class PlanningScene:
         limits = path_limits(self.robot, start, goals, max_nodes, seed)
         pairs = path_pairs(self._snapshot, min_distance)
         return plan_path(self._snapshot, start, goals, limits, pairs)
+
+
+def _robot_geometry(
+    tree: Tree, allow: tuple[str | os.PathLike[str], ...]
+) -> tuple[Mapping[str, Body], dict[str, Any]]:
+    """Return the collision geometry of a tree by link, and the cache of results for its scenes.
+
+    Mesh files are read once for a tree. All scenes of a tree share the geometry and the cache.
+
+    Args:
+        tree: Tree with a description.
+        allow: Folders from which meshes may be read, see :func:`link_bodies`.
+
+    Raises:
+        SceneError: If a shape is not valid, or a mesh cannot be read.
+    """
+    key = "collision geometry", tuple(os.fspath(folder) for folder in allow)
+    if key not in tree.derived and tree.description is not None:
+        tree.derived[key] = link_bodies(tree.description, allow), {}
+    found: tuple[Mapping[str, Body], dict[str, Any]] = tree.derived[key]
+    return found
 
 
 def _pose(name: str, given: PoseLike) -> Array:

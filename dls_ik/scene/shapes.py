@@ -5,7 +5,6 @@
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dls_ik.core.types import Array
 from dls_ik.errors import SceneError
+from dls_ik.lazy_property import cached_property
 from dls_ik.model.rotations import rigid_transform, rotation_from_rpy, transform
 from dls_ik.model.tree import Description
 from dls_ik.model.urdf import read_description

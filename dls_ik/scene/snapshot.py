@@ -15,7 +15,7 @@ import os
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, fields, replace
-from functools import cache, cached_property
+from functools import cache
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -31,8 +31,9 @@ from dls_ik.core.collision import (
     link_poses,
 )
 from dls_ik.core.distance_bounds import advance_pairs, block_of_path, bound_pairs
-from dls_ik.core.scene_arrays import SceneArrays, pack_scene
+from dls_ik.core.scene_arrays import PackedScene, SceneArrays, pack_nodes, pack_scene
 from dls_ik.core.types import Array
+from dls_ik.lazy_property import cached_property
 from dls_ik.model.rotations import transform
 from dls_ik.model.tree import Tree
 from dls_ik.scene.exact import PlacedShape, Separation, collide, separation
@@ -40,6 +41,7 @@ from dls_ik.scene.pack import (
     LinkFrames,
     MovingShape,
     StandingShape,
+    distinct_meshes,
     link_frames,
     pack_shapes,
     pack_trees,
@@ -48,8 +50,8 @@ from dls_ik.scene.pack import (
 )
 from dls_ik.scene.shape_table import scaled
 from dls_ik.scene.shapes import Body, Mesh
-from dls_ik.scene.sphere_fit import MAX_LEAVES, leaves_each
-from dls_ik.scene.spheres import sphere_tree
+from dls_ik.scene.sphere_fit import MAX_LEAVES, WorkBudget, leaves_each
+from dls_ik.scene.spheres import WantedTree, fit_trees, sphere_tree
 from dls_ik.scene.srdf import Pair, pair_of
 
 Computed = TypeVar("Computed")
@@ -247,6 +249,27 @@ class SceneSnapshot:
             lambda: link_frames(self.tree, self.joint_names, self.tree.values(self.values)),
         )
 
+    def fit_shapes(self, budget: WorkBudget) -> None:
+        """Fit spheres to the shapes of all objects that have none yet, within a budget of work.
+
+        Args:
+            budget: Budget; names of objects that get coarser spheres are added to `budget.coarse`.
+        """
+        standing = [
+            (name, shape) for name, each in self.objects.items() for shape, _ in each.body.parts
+        ]
+        carried = [
+            (name, shape) for name, each in self.attached.items() for shape, _ in each.body.parts
+        ]
+        world_leaves = leaves_each(len(distinct_meshes(shape for _, shape in standing)))
+        wanted = [
+            *(WantedTree(*each, True, world_leaves)
+              for each in standing if isinstance(each[1], Mesh)),
+            *(WantedTree(*each, isinstance(each[1], Mesh), leaves_each(len(carried)))
+              for each in carried),
+        ]  # fmt: skip
+        fit_trees(wanted, budget)
+
     @cached_property
     def _shapes(self) -> tuple[list[MovingShape], list[StandingShape]]:
         """Moving shapes of links and attached objects, and standing shapes of world objects."""
@@ -255,6 +278,7 @@ class SceneSnapshot:
             for name, each in self.objects.items()
             for shape, T in each.body.parts
         ]
+        self.fit_shapes(WorkBudget())  # no effect if all shapes already have spheres
         sizes = dict(self.scale), dict(self.padding)
         parts = self._frames, self.links, *self.attached.values()
         return self._cached("moving", sizes, parts, self._moving_shapes), standing
@@ -354,12 +378,12 @@ class SceneSnapshot:
         return keys
 
     @cached_property
-    def packed(self) -> tuple[Array, NDArray[np.int64]]:
-        """All arrays of shapes and pairs, packed into one float and one integer array for kernels.
-
-        Kernels with two arguments are called faster than kernels with many arguments.
-        """
-        return pack_scene(self.arrays)
+    def packed(self) -> PackedScene:
+        """All arrays of shapes and pairs, packed for kernels by :func:`pack_scene`."""
+        arrays = self.arrays
+        trees = arrays.child, arrays.node, arrays.hull, arrays.ball
+        nodes = self._cached("nodes", (), trees, lambda: pack_nodes(arrays))
+        return pack_scene(arrays, nodes)
 
     @cached_property
     def leverage(self) -> tuple[Array, Array]:
@@ -410,12 +434,12 @@ class SceneSnapshot:
         out = np.empty((len(q), 2), np.int64)
         threads = 1 if len(q) < 2 * BATCH else min(os.cpu_count() or 1, len(q) // BATCH)
         if threads == 1:
-            check_rows(*self.packed, q, out)
+            check_rows(self.packed, q, out)
             return out
         parts = np.array_split(np.arange(len(q)), 4 * threads)
         with ThreadPoolExecutor(threads) as pool:
             for _ in pool.map(
-                lambda i: check_rows(*self.packed, q[i], out[i[0] : i[-1] + 1]), parts
+                lambda i: check_rows(self.packed, q[i], out[i[0] : i[-1] + 1]), parts
             ):
                 pass
         return out
@@ -439,7 +463,7 @@ class SceneSnapshot:
     def colliding_pair(self, q: Array) -> Pair | None:
         """Return the names of a pair that collides at configuration q (n,), or None."""
         out = np.empty((1, 2), np.int64)
-        check_rows(*self.packed, q[None], out)
+        check_rows(self.packed, q[None], out)
         state, pair = out[0].tolist()
         if state == CHECK_OPEN:
             pair = next(self._touching(q), -1)
@@ -459,7 +483,7 @@ class SceneSnapshot:
         If `exact` is False, pairs that bounding spheres leave undecided are included.
         """
         states = np.empty(len(self.names), np.int64)
-        check_pairs(*self.packed, q, states)
+        check_pairs(self.packed, q, states)
         placed = _Placement(self, q)
         for k in np.flatnonzero(states != CHECK_FREE).tolist():
             is_certain = states[k] == CHECK_COLLIDING or not self.exact
@@ -525,7 +549,7 @@ class SceneSnapshot:
             Index and lower bound [m] of each pair.
         """
         bounds = np.empty((len(self.names), 2))
-        bound_pairs(*self.packed, q, within, closest, bounds)
+        bound_pairs(self.packed, q, within, closest, bounds)
         order = np.argsort(bounds[:, 0], kind="stable")
         return [(int(k), float(bounds[k, 0])) for k in order]
 
@@ -555,14 +579,14 @@ class SceneSnapshot:
         speed, count, ends = self._pair_speeds(q0, q1), len(self.names), (q0, q1)
         if (
             block_of_path(
-                *self.packed, ends, speed, np.full(count, MAX_TOUCHING_DISTANCE), np.empty(1)
+                self.packed, ends, speed, np.full(count, MAX_TOUCHING_DISTANCE), np.empty(1)
             )
             < 0
         ):
             return None
         time = np.zeros(count)
         while True:
-            k = advance_pairs(*self.packed, ends, speed, MAX_TOUCHING_DISTANCE, time)
+            k = advance_pairs(self.packed, ends, speed, MAX_TOUCHING_DISTANCE, time)
             if k < 0:
                 return None
             now = float(time[k])
@@ -579,13 +603,13 @@ def use_scene_kernels(snapshot: SceneSnapshot) -> None:
     q, count = np.zeros((1, len(snapshot.joint_names))), len(snapshot.names)
     packed, numbers = snapshot.packed, np.zeros(count, np.int64)
     snapshot.states(q)
-    check_pairs(*packed, q[0], numbers)
-    count_pairs(*packed, q, np.zeros(count, np.int64), np.zeros((1, 2), np.int64))
-    link_poses(*packed, q[0], np.empty((len(snapshot.arrays.parent), 3, 4)))
-    bound_pairs(*packed, q[0], np.inf, True, np.empty((count, 2)))
+    check_pairs(packed, q[0], numbers)
+    count_pairs(packed, q, np.zeros(count, np.int64), np.zeros((1, 2), np.int64))
+    link_poses(packed, q[0], np.empty((len(snapshot.arrays.parent), 3, 4)))
+    bound_pairs(packed, q[0], np.inf, True, np.empty((count, 2)))
     ends, rates = (q[0], q[0] + 1.0), np.ones(count)
-    advance_pairs(*packed, ends, rates, 1e-5, np.zeros(count))
-    block_of_path(*packed, ends, rates, np.zeros(count), np.zeros(1))
+    advance_pairs(packed, ends, rates, 1e-5, np.zeros(count))
+    block_of_path(packed, ends, rates, np.zeros(count), np.zeros(1))
 
 
 class _Placement:
@@ -594,7 +618,7 @@ class _Placement:
     def __init__(self, snapshot: SceneSnapshot, q: Array) -> None:
         self._snapshot = snapshot
         self._poses = np.empty((len(snapshot.arrays.parent), 3, 4))
-        link_poses(*snapshot.packed, q, self._poses)
+        link_poses(snapshot.packed, q, self._poses)
 
     def _moving(self, number: int) -> PlacedShape:
         """Return the moving shape with index `number`, and its pose in the root link's frame."""

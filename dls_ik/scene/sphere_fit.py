@@ -12,13 +12,13 @@ centres are deep in the solid: if a sphere of radius R covers a patch of half-wi
 side, it protrudes only by w^2 / 2R.
 
 Splitting stops when the work or the number of clipped triangles reaches a limit. In this case the
-outer spheres still contain the shape, but protrude farther.
+outer spheres still contain the shape, but protrude farther. Shapes that are fitted together share a
+:class:`WorkBudget`; a shape whose share of the work is too small for a fit gets its bounding box.
 """
 
 import heapq
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +33,7 @@ from dls_ik.core.shape_distance import (
     tightest_sphere,
 )
 from dls_ik.core.types import Array, Indices
+from dls_ik.lazy_property import cached_property
 from dls_ik.scene.shape_table import kind_of
 from dls_ik.scene.shapes import Capsule, Mesh, Shape, Sphere
 
@@ -48,6 +49,9 @@ MAX_CANDIDATES = 3000  # maximum number of candidate centres inside a shape
 MAX_FIT_WORK = 300_000_000  # approximate maximum work for a tree
 ANGLE_WORK, CLIP_WORK = 3, 30  # work of a signed distance to a triangle, and of clipping a triangle
 HULL_WORK = 40  # work for each combination of a point and a corner of a hull
+STEP_WORK = 10_000  # work for splitting a piece or refining a leaf, in addition to that for points
+SHARED_WORK = 2 * MAX_FIT_WORK  # maximum work for all shapes that are fitted together
+MIN_WORK = 300  # work of the shortest fit, for each triangle and each vertex
 MAX_CLIPPED_TRIANGLES = 1_000_000  # maximum number of clipped triangles of all pieces together
 MAX_HULL_POINTS = 512  # maximum number of points of a leaf that gets a hull
 MAX_HULL_BALLS = 16  # maximum number of balls (corners) of the hull of a piece
@@ -98,6 +102,31 @@ def without_hulls(node: Array, child: Indices) -> SphereTree:
     return SphereTree(node, child, np.zeros((len(child), 2), np.int64), np.empty((0, 4)))
 
 
+class WorkBudget:
+    """Work that the fits of several shapes share, in units of a point-triangle distance.
+
+    Attributes:
+        left: Remaining work; negative after a fit that exceeded its share.
+        coarse: Names of the objects that got coarser spheres because of the budget.
+    """
+
+    def __init__(self, work: int | None = None) -> None:
+        self.left = SHARED_WORK if work is None else work
+        self.coarse: list[str] = []
+
+    def share(self, count: int) -> int:
+        """Return the share of each of `count` shapes in the remaining work."""
+        return max(min(self.left // count, MAX_FIT_WORK), 0)
+
+
+class SphereFit(NamedTuple):
+    """Result of a fit."""
+
+    tree: SphereTree
+    work: int  # work done, in units of a point-triangle pair
+    is_coarse: bool  # whether a limit below MAX_WORK made the spheres larger
+
+
 def fit_spheres(shape: Shape, gap: float = GAP, max_leaves: int = MAX_LEAVES) -> SphereTree:
     """Fit a tree of spheres to a shape.
 
@@ -110,11 +139,31 @@ def fit_spheres(shape: Shape, gap: float = GAP, max_leaves: int = MAX_LEAVES) ->
     Raises:
         TypeError: If the shape is a plane.
     """
+    return fit_within(shape, gap, max_leaves, MAX_FIT_WORK).tree
+
+
+def fit_within(shape: Shape, gap: float, max_leaves: int, max_work: int) -> SphereFit:
+    """Fit a tree of spheres to a shape with limited work.
+
+    Args:
+        shape: Shape.
+        gap: As for :func:`fit_spheres` [m].
+        max_leaves: As for :func:`fit_spheres`.
+        max_work: Limit of the work, in units of a point-triangle pair. The last step may exceed the
+            limit.
+
+    Raises:
+        TypeError: If the shape is a plane.
+    """
     direct = DIRECT_TREES.get(type(shape))
     if direct is not None:
-        return direct(shape, gap, max_leaves)
+        return SphereFit(direct(shape, gap, max_leaves), 0, False)
     solid = _solid(shape)
-    return _Fit(solid, max(gap, RELATIVE_GAP * solid.extent), max_leaves).tree()
+    is_limited, num_points = max_work < MAX_FIT_WORK, len(solid.points)
+    if is_limited and max_work < STEP_WORK + MIN_WORK * (len(solid.corners) + num_points):
+        return SphereFit(_box_tree(solid), STEP_WORK + num_points, True)
+    fit = _Fit(solid, max(gap, RELATIVE_GAP * solid.extent), max_leaves, max_work)
+    return SphereFit(fit.tree(), fit.work, is_limited and fit.was_cut)
 
 
 def leaves_each(count: int) -> int:
@@ -140,8 +189,8 @@ class _Solid:
 
     corners: Array  # (m, 3, 3) corners of the triangles that enclose the solid [m]
     points: Array  # (k, 3) all corners, some of which may be repeated [m]
-    # Function that takes points (b, 3) [m] and a flag, and returns the signed distances (b,) [m] of
-    # the points from the surface, negative inside. The flag says that all points are inside.
+    # Function of points (b, 3) and a flag that returns signed distances (b,) [m], negative inside.
+    # The flag is True if all points are known to be inside.
     distances: Callable[[Array, bool], Array]
     is_closed: bool  # False for a surface, which has no inside
 
@@ -152,10 +201,10 @@ class _Solid:
 
 
 def _solid(shape: Shape) -> _Solid:
-    """Return the description of a box, cylinder or mesh as a solid.
+    """Return the description of a shape as a solid, by the triangles of its kind.
 
     Raises:
-        TypeError: If the shape has another type, such as a plane.
+        TypeError: If no triangles enclose the kind of shape, such as a plane.
     """
     if isinstance(shape, Mesh):
         corners = shape.vertices[shape.triangles]
@@ -172,8 +221,8 @@ def _primitive(kind: int, size: Array) -> Callable[[Array, bool], Array]:
     """Return the function `distances` of :class:`_Solid` for a box or cylinder.
 
     Args:
-        kind: `BOX` or `KIND_CYLINDER`.
-        size: (3,) half edge lengths of a box, or radius, half length and 0 of a cylinder [m].
+        kind: Kind of the kernels, such as `KIND_BOX`.
+        size: (3,) sizes of this kind [m].
     """
 
     def distances(points: Array, inside: bool) -> Array:
@@ -239,6 +288,17 @@ def _capsule_tree(shape: Capsule, gap: float, max_leaves: int) -> SphereTree:
 DIRECT_TREES: dict[type, Callable[..., SphereTree]] = {Sphere: _ball_tree, Capsule: _capsule_tree}
 
 
+def _box_tree(solid: _Solid) -> SphereTree:
+    """Return a tree of one sphere, whose hull is the bounding box of a solid."""
+    low, high = solid.points.min(0), solid.points.max(0)
+    middle, rounding = 0.5 * (low + high), RADIUS_ROUNDING * (1.0 + solid.extent)
+    radius = float(np.linalg.norm(solid.points - middle, axis=1).max()) + rounding
+    corners = [(x, y, z) for x in (0, 1) for y in (0, 1) for z in (0, 1)]
+    ball = np.column_stack([np.where(corners, high, low), np.full(len(corners), rounding)])
+    node = np.array([[*middle, radius, NO_PROOF]])
+    return SphereTree(node, np.array([-1]), np.array([[0, len(ball)]]), ball)
+
+
 # The fit ------------------------------------------------------------------------------------------
 
 
@@ -263,21 +323,23 @@ class _Fit:
         solid: Solid.
         gap: Maximum gap of a piece that is not split [m].
         max_leaves: Maximum number of leaves for a solid; a surface may get more leaves.
+        max_work: Maximum work, in units of the distance between a point and a triangle.
 
     Attributes:
-        work: Work done so far, in units of the distance between a point and a triangle.
+        work: Work done so far, in the same units.
         clipped: Number of clipped triangles in all current leaves.
+        was_cut: Whether the maximum work stopped the fit.
     """
 
-    def __init__(self, solid: _Solid, gap: float, max_leaves: int) -> None:
-        self.solid, self.gap = solid, gap
+    def __init__(self, solid: _Solid, gap: float, max_leaves: int, max_work: int) -> None:
+        self.solid, self.gap, self.max_work, self.was_cut = solid, gap, max_work, False
         self.rng = np.random.default_rng(0)
         self.rounding = RADIUS_ROUNDING * (1.0 + solid.extent)
         self.low, self.high = solid.points.min(0), solid.points.max(0)
         self.max_leaves = max_leaves * (1 if solid.is_closed else SURFACE_LEAVES)
         self.around_steps = 200 if max_leaves >= 64 else 20
         self.work, self.clipped = 0, len(solid.corners)
-        count = MAX_FIT_WORK // (4 * ANGLE_WORK * len(solid.corners))
+        count = max_work // (4 * ANGLE_WORK * len(solid.corners))
         self.centres, self.depths = self._candidates(min(MAX_CANDIDATES, max(count, 8)))
 
     def tree(self) -> SphereTree:
@@ -288,7 +350,7 @@ class _Fit:
         """
         pieces, child = [self._root()], [-1]
         waiting, leaves = [(-np.inf, 0)], 1
-        while waiting and leaves < self.max_leaves and self.work < MAX_FIT_WORK // 2:
+        while waiting and leaves < self.max_leaves and self.work < self.max_work // 2:
             _, at = heapq.heappop(waiting)
             if self.clipped + len(pieces[at].rows) > MAX_CLIPPED_TRIANGLES:
                 continue  # splitting the piece would exceed the limit
@@ -307,6 +369,7 @@ class _Fit:
                 pieces.append(part)
                 child.append(-1)
             leaves += 1
+        self.was_cut = bool(waiting) and self.work >= self.max_work // 2
         return self._finished(pieces, np.array(child))
 
     def _finished(self, pieces: Sequence[_Piece], child: Indices) -> SphereTree:
@@ -323,8 +386,10 @@ class _Fit:
         widest = sorted(np.flatnonzero(child < 0).tolist(), key=lambda at: -_gap(node[at]))
         balls = [np.empty((0, 4))] * len(node)
         for at in widest:
-            if self.work > MAX_FIT_WORK:
+            if self.work > self.max_work:
+                self.was_cut = True
                 break
+            self.work += STEP_WORK
             points = self._points(pieces[at])
             node[at] = self._refined(pieces[at].sphere, points)
             if len(points) <= MAX_HULL_POINTS:
@@ -507,11 +572,12 @@ class _Fit:
 
         If only one side of the plane contains points of the solid, only this piece is returned.
         """
+        self.work += STEP_WORK
         points = self._points(piece)
         low, high = points.min(0), points.max(0)
         axis = int(np.argmax(high - low))
         value = 0.5 * (low[axis] + high[axis])
-        # Each new box has four corners of the old box, and four new corners in the cutting plane.
+        # Each half has four corners of the old box, and both share four new corners in between.
         ends = np.array([piece.low, piece.high])
         new = ends.copy()
         new[:, axis] = value

@@ -6,8 +6,8 @@ import logging
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from html import escape
 from typing import NamedTuple
-from xml.sax.saxutils import quoteattr
 
 from dls_ik.errors import SceneError
 from dls_ik.model.joint import Joint
@@ -469,7 +469,7 @@ def _sphere(element: XmlElement) -> tuple[float, float, float, float]:
 
 def srdf_text(srdf: Srdf) -> str:
     """Return the text of an SRDF file with a given content, which MoveIt can read."""
-    lines = ['<?xml version="1.0" encoding="UTF-8"?>', f"<robot name={quoteattr(srdf.name)}>"]
+    lines = ['<?xml version="1.0" encoding="UTF-8"?>', f'<robot name="{escape(srdf.name)}">']
     lines += [line for section in _SECTIONS for line in section(srdf)]
     return "\n".join([*lines, "</robot>", ""])
 
@@ -482,7 +482,7 @@ def _tag(tag: str, indent: int = 2, /, **attributes: str) -> str:
         indent: Number of spaces before the element.
         **attributes: Values of attributes by name; an attribute with an empty value is omitted.
     """
-    words = "".join(f" {key}={quoteattr(value)}" for key, value in attributes.items() if value)
+    words = "".join(f' {key}="{escape(value)}"' for key, value in attributes.items() if value)
     return f"{' ' * indent}<{tag}{words}/>"
 
 

@@ -351,7 +351,12 @@ class Controller:
         """
         poses, interval = checked_trajectory(Ts), checked_period(period)
         now, age = checked_time("now", now), checked_time("age", age)
-        if not age < -self.options.stamp_tolerance or age < -MAX_START_DELAY:
+        if age < -max(MAX_START_DELAY, self.options.stamp_tolerance):
+            raise StaleTargetError(
+                f"the trajectory starts in {elapsed(-age)}, more than {MAX_START_DELAY:g} s from "
+                "now; send it closer to its start"
+            )
+        if age >= -self.options.stamp_tolerance:
             self._sampled(now, age)
         self._check_not_latched()
         start = now + max(-age, 0.0)

@@ -69,8 +69,8 @@ class LocalIk:
 
     Attributes:
         near: Distance constraints of the next steps; None without a scene.
-        limiting_pair: Index of the pair of links or objects whose distance constraint changed the
-            last step most; -1 if no constraint changed the step.
+        limiting_pair: Index of a pair of links or objects whose distance constraint changed the
+            last step, the first in the list of active constraints; -1 if none changed the step.
 
     Raises:
         MethodError: If the method is unknown, does not suit the robot or cannot follow a target.

@@ -10,7 +10,7 @@ import numpy as np
 
 from dls_ik.core.avoidance import approach_bounds, stopping_time
 from dls_ik.core.near_pairs import MAX_CONTROLLED_PAIRS, near_rows
-from dls_ik.core.scene_arrays import unpack_scene
+from dls_ik.core.scene_arrays import PackedScene, unpack_scene
 from dls_ik.core.step import error_and_jacobian
 from dls_ik.core.types import Array, GeneralProblem, Indices, Method
 from dls_ik.core.workspace import new_memory
@@ -31,7 +31,7 @@ class NearRows(NamedTuple):
     pairs of links and s pairs of a link and an object; n is the number of joints.
     """
 
-    scene: tuple[Array, Indices]  # scene, packed into two arrays for the kernels
+    scene: PackedScene  # scene, packed for the kernels
     reach: Array  # (p + s, n) largest approach of each pair per joint motion [m/rad or m/m]
     least: Array  # (p + s,) required distance of each pair [m]
     known: tuple[Array, Array]  # (p + s,) lower bounds on distances [m], valid at q (n,)
@@ -47,7 +47,7 @@ class NearRows(NamedTuple):
     @classmethod
     def of(
         cls,
-        scene: tuple[Array, Indices],
+        scene: PackedScene,
         reach: Array,
         least: Array,
         watched: tuple[Array, Array, Indices],

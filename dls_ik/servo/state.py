@@ -62,6 +62,25 @@ class ServoState(enum.Enum):
         """Return the message, with a reason if one is given."""
         return f"{self.explanation}: {reason}" if reason else self.explanation
 
+    @classmethod
+    def from_message(cls, code: int, message: str) -> "ServoState | None":
+        """Return the state of a ``moveit_msgs/ServoStatus``, which has no field for the state.
+
+        Args:
+            code: Code of the status; several states share a code.
+            message: Message of the status: the explanation of the state, alone or followed by a
+                colon or semicolon and details.
+
+        Returns:
+            The state; None if the message is that of another node, and states share the code.
+        """
+        states = [state for state in cls if state.code == code]
+        for state in states:
+            rest = message.removeprefix(state.explanation)
+            if rest != message and rest[:1] in ("", ":", ";"):
+                return state
+        return states[0] if len(states) == 1 else None
+
 
 LATCHED = frozenset({ServoState.PAUSED, ServoState.FAULT})  # states that reject all targets
 _ALL = frozenset(ServoState)

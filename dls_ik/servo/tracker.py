@@ -154,7 +154,7 @@ class Tracker:
         before = other._motion
         if before is not None and before.motion is not None and self._path_planning is not None:
             path = before.motion.remaining_path[1:]
-            self._request_path(self._path_planning, before.T, before.attempt, path)
+            self._continue_path(self._path_planning, before, path)
 
     def twist_share(self, V: Array) -> float:
         """Return the factor, at most 1, that reduces a twist V (6,) to the tip's speed limits."""
@@ -318,6 +318,15 @@ class Tracker:
         answer = planner.request_path(T, self.limiter.stopping_point(), guard, attempt, previous)
         self._motion = SceneMotion(T.copy(), guard.world, attempt, answer)
 
+    def _continue_path(self, planning: PathPlanning, at: SceneMotion, rest: Array) -> None:
+        """Request a path through the remaining waypoints (k, n) of the path of a motion.
+
+        If the remaining path is collision-free, the result of the motion remains valid.
+        """
+        self._request_path(planning, at.T, at.attempt, rest)
+        if self._motion is not None:
+            self._motion.result, self._motion.names = at.result, at.names
+
     def _move(
         self, planning: PathPlanning, at: SceneMotion, now: float, dt: float
     ) -> tuple[Array, Tracked]:
@@ -374,7 +383,7 @@ class Tracker:
         if trajectory is not None:
             path = trajectory.path
             if np.abs(path[0] - self.limiter.q).max() > START_TOLERANCE:
-                self._request_path(planning, at.T, at.attempt, path[1:])
+                self._continue_path(planning, at, path[1:])
                 return
         if plan is not None and not plan.result.success and plan.result.pair_in_the_way is None:
             left = difference(self.local_ik.robot.fk(self.limiter.q), at.T)
@@ -422,8 +431,8 @@ class Tracker:
         is_blocked = False
         if at.test is not None and _has_result(at.test):
             is_blocked, at.test = not at.test.result(), None
-        if is_blocked or motion.has_failed:
-            self._request_path(planning, at.T, at.attempt + 1)
+        if is_blocked or motion.has_failed:  # a blocked path means another scene
+            self._request_path(planning, at.T, 0 if is_blocked else at.attempt + 1)
         return motion.reference, moving
 
     def _approach(self, request: SolutionRequest, goal: Array, dt: float) -> Tracked:

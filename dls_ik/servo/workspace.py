@@ -15,10 +15,11 @@ from numpy.typing import ArrayLike
 from dls_ik.core.scene_arrays import (
     KIND_CAVITY,
     KIND_PLANE,
+    PackedScene,
     SceneArrays,
     pack_scene,
 )
-from dls_ik.core.types import Array, Flags, Indices
+from dls_ik.core.types import Array, Flags
 from dls_ik.errors import SceneError
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.rotations import inverse, rigid_transform, rotation_from_z, transform
@@ -123,11 +124,11 @@ class GuardedPairs(NamedTuple):
     There are p pairs of links and s pairs of a link and an object or bound.
     """
 
-    packed: tuple[Array, Indices]  # input of the kernels in :mod:`dls_ik.core.certificate`
+    packed: PackedScene  # input of the kernels in :mod:`dls_ik.core.certificate`
     leverage: tuple[Array, Array]  # (p + s, n) each, as in :attr:`SceneSnapshot.leverage`
     distance: Array  # (p + s,) required distance [m]
     names: tuple[Pair, ...]  # (p + s,)
-    second_first: Flags  # (p + s,) whether the order of the shapes in the kernels is reversed
+    second_first: Flags  # (p + s,) whether kernels use the two shapes in reverse order
     keys: tuple[Hashable, ...]  # (p + s,) :attr:`SceneSnapshot.pair_keys`, keys of bounds
 
 

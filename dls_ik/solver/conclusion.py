@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,11 +25,13 @@ from dls_ik.core.selection import (
     STEPS_COLUMN,
 )
 from dls_ik.core.types import Array, Rows
-from dls_ik.scene.snapshot import SceneSnapshot
-from dls_ik.scene.srdf import Pair
 from dls_ik.solver.method import AUTO_METHOD
 from dls_ik.solver.result import NOT_REACHED_STATUSES, Status
 from dls_ik.solver.search import Search, found, put_back, seeds_of, some_rows
+
+if TYPE_CHECKING:
+    from dls_ik.scene.snapshot import SceneSnapshot
+    from dls_ik.scene.srdf import Pair
 
 # Values of `Status` as plain integers, because looking up members of an enum is slow.
 SUCCESS_VALUE, UNREACHABLE_VALUE, REFUSED_VALUE = map(
@@ -188,7 +191,7 @@ def _make_final_attempts_in_scene(
         is_closer = ~found(rows) & (found(tried) | (error < smallest))
         _take(rows, tried, is_closer)
         smallest = np.where(is_closer, error, smallest)
-    if search.problem.kdl is not None:  # KDL cannot evaluate a configuration without making a step
+    if search.without_steps is None:
         return
     for i in np.flatnonzero(search.was_blocked(rows) & ~found(rows)).tolist():
         seed = seeds_of(seeds, np.array([i]))
@@ -212,7 +215,9 @@ def _search_collision_free(
     """
     n, options = search.robot.n, search.options
     alone = replace(search, snapshot=None, kind=SELECT_FIRST, max_change=np.full(n, np.inf))
-    there = alone.with_criteria(0, 1.0, 0)  # attempts of 0 steps return the errors of a start
+    there = alone.without_steps
+    if there is None:
+        return
     rng = np.random.default_rng(options.random_seed)
     lower = np.maximum(search.robot.lower, seed[0] - search.max_change)
     upper = np.minimum(search.robot.upper, seed[0] + search.max_change)

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +21,7 @@ import numpy as np
 from dls_ik.core.se3 import moved
 from dls_ik.core.types import Array
 from dls_ik.errors import RobotModelError
+from dls_ik.lazy_property import cached_property
 from dls_ik.model.analysis import RANK_TOLERANCE, ROTATION_WEIGHT, descend, ready_configuration
 from dls_ik.model.robot import RobotModel
 from dls_ik.solver.problem import largest_errors

@@ -14,18 +14,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from dls_ik.core.selection import SELECT_FIRST, SELECT_NEAREST, STEPS_COLUMN
 from dls_ik.core.types import Array, Indices, Rows
 from dls_ik.errors import OptionError
+from dls_ik.lazy_property import cached_property
 from dls_ik.model.joint import JointValues
 from dls_ik.model.pose import PoseLike
-from dls_ik.scene.snapshot import PathContact
 from dls_ik.solver.calls import batch_result, solve_rows
 from dls_ik.solver.conclusion import has_answer
 from dls_ik.solver.method import AUTO_METHOD
@@ -33,6 +32,9 @@ from dls_ik.solver.poses import batch_poses, checked_poses
 from dls_ik.solver.result import IkPathResult, Status
 from dls_ik.solver.search import Search, found, put_back, some_rows
 from dls_ik.text import quoted
+
+if TYPE_CHECKING:
+    from dls_ik.scene.snapshot import PathContact
 
 Progress = Callable[[int, int], None]
 

@@ -9,10 +9,13 @@ of one tip can also start at configurations from a table that is indexed by tip 
 comparison, run in Python instead of the kernels.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
+from copy import copy
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,12 +52,14 @@ from dls_ik.errors import MethodError, OptionError
 from dls_ik.model.chain import build_arm
 from dls_ik.model.kdl import kdl_chain, kdl_frame, pykdl
 from dls_ik.model.robot import RobotModel
-from dls_ik.scene.snapshot import SceneSnapshot
 from dls_ik.solver.method import MethodChoice
 from dls_ik.solver.options import SolverOptions
 from dls_ik.solver.plugins import MEMORY, StepState, checked_step
 from dls_ik.solver.task import VECTOR_ERROR, Tasks, build_task, is_full_pose, strict_goal
 from dls_ik.text import quoted
+
+if TYPE_CHECKING:
+    from dls_ik.scene.snapshot import SceneSnapshot
 
 MIN_JOINT_WEIGHT = 1e-9  # minimum weight, because inverses of weights are computed
 # Depth of the tree of a start table; 11 levels would save 10 % of the steps, but take 1 s to build
@@ -76,7 +81,7 @@ class Problem(NamedTuple):
     starts: Starts
     packed: Packed | None  # struct of the fast kernels, for the full pose of one tip
     details: GeneralProblem | None  # struct of the general kernels
-    kdl: "SeededAttempts | None"  # attempts in Python, for KDL methods and plug-ins
+    kdl: SeededAttempts | None  # attempts in Python, for KDL methods and plug-ins
     has_table: bool  # whether the first attempt may start at a configuration of the table
 
 
@@ -415,6 +420,10 @@ class SeededAttempts:
         """
         raise NotImplementedError
 
+    def without_steps(self) -> SeededAttempts | None:
+        """Return attempts of 0 steps, which return the errors of their starts; None for KDL."""
+        return None
+
 
 # KDL
 
@@ -523,6 +532,12 @@ class PluginAttempts(SeededAttempts):
         self._robot, self._plugin, self._goal = robot, choice.plugin, options.goal()
         self._details = build_details(robot, choice, options, task)
         self._memory = new_memory(robot.chain, options.method(choice), self._details)
+
+    def without_steps(self) -> PluginAttempts:
+        """Return attempts of 0 steps, which return the errors of their starts."""
+        other = copy(self)
+        other._goal = self._goal._replace(max_iterations=0)
+        return other
 
     def _attempt(self, T_d: Array, start: Array) -> tuple[Array, Sequence[float], int, bool]:
         goal, task, r = self._goal, self._details.task, len(self._details.task.weight)

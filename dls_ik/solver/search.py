@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,11 +42,11 @@ from dls_ik.core.selection import (
 )
 from dls_ik.core.types import Array, Rows, SearchParams, SelectionRule
 from dls_ik.errors import MethodError, OptionError
+from dls_ik.lazy_property import cached_property
 from dls_ik.model.chain import build_arm
 from dls_ik.model.joint import JointValues, some_by_name
 from dls_ik.model.pose import PoseLike
 from dls_ik.model.robot import RobotModel
-from dls_ik.scene.snapshot import SceneSnapshot
 from dls_ik.solver.method import AUTO_METHOD, MethodChoice
 from dls_ik.solver.options import SolverOptions, checked_value
 from dls_ik.solver.poses import checked_poses
@@ -55,6 +54,9 @@ from dls_ik.solver.problem import Problem, build_problem, no_table
 from dls_ik.solver.task import Task, Tasks, checked_tasks, rotation_free
 from dls_ik.solver.unreachable import TaskRegion, are_unreachable, reach_of, regions
 from dls_ik.text import listing
+
+if TYPE_CHECKING:
+    from dls_ik.scene.snapshot import SceneSnapshot
 
 SELECTION_KINDS = {
     "speed": SELECT_FIRST,
@@ -311,15 +313,15 @@ class Search:
         """
         problem, targets = self.problem, (Ts, seeds, self.max_change)
         state, noted = (rows.counts, rows.best, rows.figures), (opened.candidates, opened.answers)
-        count, scene = self.options.num_candidates, (*snapshot.packed, self.decided)
+        count, scene = self.options.num_candidates, (snapshot.packed, self.decided)
         if problem.packed is not None:
             rule = self.kind, count, seeded or not problem.has_table
-            search_packed_free(*problem.packed, scene, targets, rule, until, state, noted)
+            search_packed_free(*problem.packed, *scene, targets, rule, until, state, noted)
         elif problem.details is not None:
             selection = SelectionRule(self.kind, count, True)
             params = SearchParams(problem.method, problem.goal, problem.starts, selection)
             chain, details = self.robot.chain, problem.details
-            search_rows_free(chain, params, details, scene, targets, until, state, noted)
+            search_rows_free(chain, params, details, *scene, targets, until, state, noted)
 
     def _decide(
         self,
@@ -420,6 +422,18 @@ class Search:
     def with_long_attempts(self) -> Search:
         """Copy of this search whose attempts continue as long as the error decreases."""
         return self.with_criteria(*LONG_ATTEMPT_CRITERIA)
+
+    @property
+    def without_steps(self) -> Search | None:
+        """This search with attempts of 0 steps, which return the errors of their starts.
+
+        None for KDL, which cannot evaluate a configuration without a step.
+        """
+        attempts = self.problem.kdl
+        if attempts is None:
+            return self.with_criteria(0, 1.0, 0)
+        still = attempts.without_steps()
+        return None if still is None else replace(self, problem=self.problem._replace(kdl=still))
 
     def with_criteria(self, max_iterations: int, stall_ratio: float, stall_count: int) -> Search:
         """Return a copy without start table and with other criteria that end an attempt.

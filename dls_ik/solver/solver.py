@@ -14,8 +14,6 @@ from dls_ik.errors import OptionError, SceneError
 from dls_ik.model.joint import JointValues
 from dls_ik.model.pose import PoseLike
 from dls_ik.model.robot import RobotModel, checked_robot
-from dls_ik.scene.planning_scene import PlanningScene
-from dls_ik.scene.snapshot import SceneSnapshot
 from dls_ik.solver.calls import (
     Progress,
     pose_slices,
@@ -35,6 +33,8 @@ from dls_ik.text import quoted
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from dls_ik.scene.planning_scene import PlanningScene
+    from dls_ik.scene.snapshot import SceneSnapshot
     from dls_ik.solver.options import SolverKeywords, SolveType
 
 CLEARANCE_SOLVE_TYPE = "clearance"
@@ -370,6 +370,8 @@ class IkSolver:
         Raises:
             SceneError: If the scene belongs to another robot, or is not a PlanningScene.
         """
+        from dls_ik.scene.planning_scene import PlanningScene  # only if a scene is given
+
         if not isinstance(scene, PlanningScene):
             raise SceneError(
                 "scene must be a PlanningScene, made by scene = PlanningScene(robot) and "

@@ -24,7 +24,8 @@ from dls_ik.solver.stepper import paced_stepper
 from dls_ik.solver.task import Tasks
 from dls_ik.viewer.source import LocalSource, Sample, sample_at
 
-# Joint speed on a planned path relative to the velocity limit; 1 rad/s or m/s replaces no limit
+# Joint speed on a planned path relative to the velocity limit. A joint without a velocity limit is
+# treated as if its limit were 1 rad/s or m/s.
 PATH_SPEED_SHARE = 0.5
 # Minimum time [s] between two searches if scene or target have changed, and if they have not
 NEW_SEARCH_INTERVAL, SAME_SEARCH_INTERVAL = 0.2, 2.0

@@ -95,7 +95,7 @@ def test_poses_of_all_links(variables):
     poses = np.empty((len(frames.parent), 3, 4))
     for _ in range(5):
         q = rng.uniform(-1, 1, len(names))
-        link_poses(*pack_scene(arrays), q, poses)
+        link_poses(pack_scene(arrays), q, poses)
         values = {**held, **dict(zip(names, q, strict=True))}
         for link, (frame, T) in frames.links.items():
             found = np.vstack([poses[frame], [0, 0, 0, 1]]) @ T

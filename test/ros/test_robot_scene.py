@@ -15,8 +15,11 @@ from dls_ik.ros.arm import Arm
 from dls_ik.ros.params import Parameters
 from dls_ik.ros.services.robot_scene import MAX_PUBLISH_DELAY, RobotScene, SceneCallbacks
 from dls_ik.ros.services.scene_build import SceneBuilder, add_file_objects
+from dls_ik.scene import sphere_fit, spheres
 from dls_ik.scene.formats import read_scene
 from dls_ik.scene.operations import SceneChange
+from dls_ik.scene.spheres import sphere_tree
+from fuzz.hard_meshes import spikes
 
 PLANAR = (URDF / "planar_2r.urdf").read_text()
 NOTHING = SceneChange(())
@@ -71,6 +74,15 @@ class Bench:
         thing = {"id": name, "pose": at, "primitives": [box], "primitive_poses": [{}]}
         thing["header"] = {"frame_id": frame}
         self.scene.apply({"is_diff": True, "world": {"collision_objects": [thing]}}, False)
+
+    def add_mesh(self, name, mesh):
+        """Add a mesh by a message; return the objects that got coarser spheres."""
+        triangles = [{"vertex_indices": row} for row in mesh.triangles.tolist()]
+        vertices = [dict(zip("xyz", row, strict=True)) for row in mesh.vertices.tolist()]
+        at = {"orientation": {"w": 1.0}}
+        each = {"triangles": triangles, "vertices": vertices}
+        thing = {"id": name, "pose": at, "meshes": [each], "mesh_poses": [at]}
+        return self.scene.apply(thing, False).coarse
 
     def published(self):
         """The objects that the servo loop sees."""
@@ -148,6 +160,24 @@ def test_poses_in_frames_of_tf_are_transformed(bench):
     with pytest.raises(DlsIkError, match="object 'b': unknown frame 'nowhere'"):
         bench.add("b", frame="nowhere")
     assert set(bench.scene.find(robot.tree).objects) == {"a"}
+
+
+def test_waiting_changes_share_the_work_for_spheres(bench, monkeypatch):
+    monkeypatch.setattr(sphere_fit, "SHARED_WORK", 2_000_000)
+    monkeypatch.setattr(spheres, "kept_folder", lambda: None)
+    robot, _ = bench.use()
+    bench.scene.renew_budget()
+    meshes = iter([spikes(np.random.default_rng(k), 100) for k in range(4)])
+    assert bench.add_mesh("a", next(meshes)) == ("a",)
+    assert bench.add_mesh("b", next(meshes)) == ("b",)
+    snapshot = bench.scene.find(robot.tree).snapshot
+    a, b = (snapshot.objects[name].body.parts[0][0] for name in "ab")
+    assert len(sphere_tree(a).node) > len(sphere_tree(b).node) == 1
+    assert "packed" not in vars(snapshot), "requests have only to pack what is fitted"
+    bench.scene.renew_budget()
+    bench.add_mesh("c", next(meshes))
+    c = bench.scene.find(robot.tree).snapshot.objects["c"].body.parts[0][0]
+    assert len(sphere_tree(c).node) > 1
 
 
 @pytest.mark.parametrize(("num_failures", "is_known"), [(3, True), (100, False)])

@@ -171,6 +171,19 @@ def test_the_stream_sees_all_changes_before_a_long_job_behind_them(scenes, gate,
         end.set()
 
 
+def test_the_work_for_spheres_is_renewed_when_no_change_waits(scenes, gate):
+    scene = scenes.monitor._scene
+    before = scene._budget
+    publish(scenes, "first")
+    used = []
+    scenes.monitor.submit(lambda: used.append(scene._budget))
+    gate.set()
+    wait_until(lambda: used)
+    assert used == [before], "changes that wait together share it"
+    publish(scenes, "last")
+    wait_until(lambda: scene._budget is not before)
+
+
 def test_a_change_that_a_service_says_is_made_is_seen_by_the_stream(scenes, gate, monkeypatch):
     monkeypatch.setattr(robot_scene, "MAX_PUBLISH_DELAY", LONG)
     found = []

@@ -69,7 +69,7 @@ def test_sends_no_command_to_a_controller_before_joint_states(monkeypatch):
     world = controlled(monkeypatch)
     outcome = world.run(1000, target=world.target([0.5, 0.5]))
     assert not outcome.is_command
-    assert outcome.message.startswith("waiting for joint states")
+    assert outcome.message.startswith("no target yet: waiting for joint states")
     world.add_driver([0.4, 0.5])
     first = world.run(driver=True)
     assert first.is_command
@@ -259,7 +259,7 @@ def test_after_a_driver_timed_out_the_arm_starts_where_it_is_measured(monkeypatc
     assert world.run(int(0.9 * READING_TIMEOUT / DT)).is_command, "no timeout yet"
     outcome = world.run(int(0.2 * READING_TIMEOUT / DT))
     assert not outcome.is_command
-    assert outcome.message.startswith("waiting for joint states")
+    assert outcome.message.startswith("no target yet: waiting for joint states")
     assert any("joint states on /joint_states timed out" in line for line in world.node.lines)
     world.driver.position = ELSEWHERE
     assert not world.run(200, driver=True).is_command, "the earlier target is dropped"

@@ -50,7 +50,7 @@ def test_starts_at_the_measured_position_again_after_a_rest(world):
 def test_logs_the_arrival_of_awaited_joint_states(world):
     world.add_driver([0.8, 0.9])
     outcome = world.run(3, target=world.target([0.9, 1.0]))
-    assert outcome.message.startswith("waiting for joint states on /joint_states")
+    assert outcome.message.startswith("no target yet: waiting for joint states on /joint_states")
     assert not outcome.is_command
     world.run(3, driver=True)
     assert "received joint states on /joint_states: ready for targets" in world.node.lines
@@ -58,7 +58,7 @@ def test_logs_the_arrival_of_awaited_joint_states(world):
 
 def test_logs_the_start_at_initial_positions_without_joint_states(world):
     world.now -= 2.0 * DISCOVERY_TIME
-    assert world.run(3).message == "waiting for joint states on /joint_states"
+    assert world.run(3).message == "no target yet: waiting for joint states on /joint_states"
     assert not world.run(int(0.9 * DISCOVERY_TIME / DT)).is_command
     assert world.run(int(1.1 * DISCOVERY_TIME / DT)).is_command
     (line,) = world.node.lines
@@ -210,6 +210,6 @@ def test_after_a_reset_the_status_does_not_repeat_the_fault(monkeypatch):
     followed.world.stream.submit(Controller.reset)
     waits = followed.run(DT, heard=False)
     assert waits.state is ServoState.WAITING
-    assert waits.message == "waiting for joint states on /joint_states"
+    assert waits.message == "no target yet: waiting for joint states on /joint_states"
     followed.run(1.0)
     assert followed.run(DT).state in (ServoState.FOLLOWING, ServoState.REACHED)

@@ -27,7 +27,7 @@ from dls_ik.servo import Controller
 
 def states_of(snapshot, q):
     states = np.empty(len(snapshot.names), np.int64)
-    check_pairs(*snapshot.packed, q, states)
+    check_pairs(snapshot.packed, q, states)
     return states
 
 
@@ -139,7 +139,7 @@ def test_bounds_of_meshes_are_sharp_and_never_above_the_distance(moving, fixed):
         snapshot = PlanningScene(PAIR, Srdf("none"), bodies=bodies).snapshot
         for q in rng.uniform(-3, 3, (25, 2)):
             bounds = np.empty((1, 2))
-            bound_pairs(*snapshot.packed, q, np.inf, False, bounds)
+            bound_pairs(snapshot.packed, q, np.inf, False, bounds)
             exact = snapshot.distance(q).distance
             assert bounds[0, 0] <= max(exact, 0.0) + 1e-8
             assert exact <= 0.0 or bounds[0, 1] >= exact - 1e-8

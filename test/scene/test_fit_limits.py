@@ -10,15 +10,24 @@ import numpy as np
 import pytest
 
 from dls_ik import PlanningScene, RobotModel
-from dls_ik.scene import sphere_fit
+from dls_ik.core.hulls import hull_distance, hull_scratch
+from dls_ik.scene import sphere_fit, spheres
 from dls_ik.scene.exact import PlacedShape, separation
 from dls_ik.scene.meshes import read_mesh_file
+from dls_ik.scene.operations import AddObject
 from dls_ik.scene.shapes import Body, Mesh, Sphere
-from dls_ik.scene.sphere_fit import MAX_CLIPPED_TRIANGLES, MAX_FIT_WORK, fit_spheres, leaves_each
+from dls_ik.scene.sphere_fit import (
+    MAX_CLIPPED_TRIANGLES,
+    MAX_FIT_WORK,
+    WorkBudget,
+    fit_spheres,
+    leaves_each,
+)
 from dls_ik.scene.spheres import sphere_tree
-from fuzz.hard_meshes import KINDS, bundle, fan, points_on, slivers
+from fuzz.hard_meshes import KINDS, bundle, fan, points_on, shells, slivers
 
 MAX_PEAK = 150e6  # bytes
+FEW_WORK = 6_000_000  # limit of the work for quick tests
 MESSAGE_TRIANGLES = 20_000  # triangles of a mesh of 1 MB with unshared vertices
 
 
@@ -76,6 +85,105 @@ def test_work_and_memory_of_a_large_mesh_are_bounded(kind, monkeypatch):
     assert fit.work < 1.2 * MAX_FIT_WORK
     assert fit.clipped <= MAX_CLIPPED_TRIANGLES + len(mesh.triangles)
     assert_covered(mesh, tree)
+
+
+@pytest.fixture
+def fits(monkeypatch):
+    """All fits that are started, with limits for quick tests, and without files on disk."""
+    started, make = [], sphere_fit._Fit.__init__
+
+    def kept(self, *args):
+        started.append(self)
+        make(self, *args)
+
+    monkeypatch.setattr(sphere_fit._Fit, "__init__", kept)
+    monkeypatch.setattr(sphere_fit, "MAX_FIT_WORK", FEW_WORK // 2)
+    monkeypatch.setattr(sphere_fit, "SHARED_WORK", FEW_WORK, raising=False)
+    monkeypatch.setattr(spheres, "kept_folder", lambda: None)
+    return started
+
+
+def scene_of(meshes):
+    """A scene with an object for each mesh, added as one change."""
+    robot = RobotModel.wam()
+    ball = Body("ball", ((Sphere(0.05), np.eye(4)),))
+    scene = PlanningScene(robot, bodies={robot.link_names[-1]: ball})
+    added = [
+        AddObject(f"m{i}", ((mesh, np.eye(4)),), "", np.eye(4), {}, False)
+        for i, mesh in enumerate(meshes)
+    ]
+    scene.apply(added, prepare=False)
+    return scene
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("count", [2, 30, 300])
+def test_the_meshes_of_a_change_share_the_work(kind, count, fits):
+    """Counted work makes the test independent of the speed of the machine."""
+    rng = np.random.default_rng(count)
+    meshes = [KINDS[kind](rng, 3000 // count) for _ in range(count)]
+    arrays = scene_of(meshes).snapshot.arrays
+    assert len(arrays.kind) == count
+    assert sum(fit.work for fit in fits) < 1.5 * FEW_WORK
+    leaves = leaves_each(count)
+    for mesh in meshes[:: max(count // 10, 1)]:
+        assert_covered(mesh, sphere_tree(mesh, True, leaves))
+
+
+@pytest.mark.parametrize("work", [0, 20_000, FEW_WORK])
+@pytest.mark.parametrize("kind", KINDS)
+def test_coarse_trees_bound_the_exact_distance_from_below(kind, work, fits):
+    rng = np.random.default_rng(7)
+    meshes = [KINDS[kind](rng, 24) for _ in range(4)]
+    budget = WorkBudget(work)
+    scene_of(meshes).snapshot.fit_shapes(budget)
+    assert budget.coarse or work == FEW_WORK
+    T, scratch, point = np.eye(4)[:3].copy(), hull_scratch(), Sphere(1e-6)
+    for mesh in meshes:
+        tree = sphere_tree(mesh, True, leaves_each(len(meshes)))
+        leaf, size = tree.node[tree.child < 0], np.ptp(mesh.vertices, axis=0).max()
+        for x in mesh.vertices.mean(0) + size * rng.normal(size=(20, 3)):
+            there = np.eye(4)
+            there[:3, 3] = x
+            exact = separation(PlacedShape(point, there), PlacedShape(mesh, np.eye(4))).distance
+            by_spheres = (np.linalg.norm(leaf[:, :3] - x, axis=1) - leaf[:, 3]).min()
+            assert by_spheres <= exact + 1e-5
+            if tree.hull[0, 1]:
+                hull = np.vstack([tree.hull, [len(tree.ball), 1]])
+                ball = np.vstack([tree.ball, [*x, 0.0]])
+                lower, _ = hull_distance(hull, ball, 0, len(tree.node), T, np.inf, scratch)
+                assert lower <= exact + 1e-5
+
+
+def test_a_budget_that_is_used_up_gives_bounding_boxes(fits):
+    meshes = [slivers(np.random.default_rng(k), 20) for k in range(3)]
+    budget, snapshot = WorkBudget(0), scene_of(meshes).snapshot
+    snapshot.fit_shapes(budget)
+    assert budget.coarse == ["m0", "m1", "m2"]
+    assert not fits
+    assert len(snapshot.arrays.node) == 1 + len(meshes)
+    for mesh in meshes:
+        corners = sphere_tree(mesh, True).ball[:, :3]
+        assert np.allclose(corners.min(0), mesh.vertices.min(0))
+        assert np.allclose(corners.max(0), mesh.vertices.max(0))
+
+
+def test_a_mesh_gets_the_work_that_smaller_meshes_do_not_need(fits):
+    small = [slivers(np.random.default_rng(k), 1) for k in range(9)]
+    large = shells(np.random.default_rng(0), 400)
+    scene_of([large, *small]).snapshot.fit_shapes(WorkBudget())
+    assert len(fits[-1].solid.corners) == len(large.triangles)
+    assert fits[-1].work > FEW_WORK // len(fits)
+
+
+def test_meshes_that_need_new_fits_keep_their_trees_if_no_work_is_left(fits):
+    """From 17 meshes on, each gets fewer leaves."""
+    meshes = [slivers(np.random.default_rng(k), 3) for k in range(sphere_fit.MANY_MESHES + 1)]
+    scene_of(meshes[:-1]).snapshot.fit_shapes(WorkBudget(10**12))
+    before = [sphere_tree(mesh) for mesh in meshes[:-1]]
+    scene_of(meshes).snapshot.fit_shapes(WorkBudget(0))
+    leaves = leaves_each(len(meshes))
+    assert all(sphere_tree(m, True, leaves) is t for m, t in zip(meshes, before, strict=False))
 
 
 def test_thin_triangles_of_a_small_file_take_little_memory():

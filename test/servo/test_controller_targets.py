@@ -147,7 +147,8 @@ def test_stale_and_future_targets_raise_and_change_nothing(give):
     drive, twin = Drive(BENT).pose(FAR), Drive(BENT).pose(FAR)
     for age, option in [(0.26, "target_timeout"), (1e9, "target_timeout"),
                         (-61.0, "stamp_tolerance"), (-1e9, "stamp_tolerance")]:  # fmt: skip
-        with pytest.raises(StaleTargetError, match=option):
+        is_trajectory = option == "stamp_tolerance" and give is GIVE[2]
+        with pytest.raises(StaleTargetError, match="than 60 s" if is_trajectory else option):
             give(drive, age)
         np.testing.assert_array_equal(drive.run(0.05)[-1].q, twin.run(0.05)[-1].q)
 

@@ -82,6 +82,44 @@ def test_wall_that_blocks_the_path_is_avoided(threads):
     drive.assert_limits(4.0)
 
 
+def test_a_path_that_a_new_scene_blocks_starts_the_count_of_searches_again():
+    drive, scene = started([(2.0, 2.2, 0.1, 2.6)])
+    while not drive.outputs or drive.last.state is not ServoState.JOINT_MOTION:
+        drive.run(0.01)
+    drive.controller._tracker._motion.attempt = 3  # earlier searches among other walls
+    drive.run(0.3)
+    below = drive.controller._tracker._motion.motion.rest[:, 1].min() < 1.5
+    add_wall(scene, "wall 1", 2.0, 0.4 if below else 3.7, 0.1, 1.2 if below else 0.6)
+    before = drive.controller._tracker._motion
+    while drive.controller._tracker._motion is before:
+        drive.run(0.01)
+    assert drive.controller._tracker._motion.attempt == 0
+
+
+def test_a_path_used_again_is_not_planned_again_at_an_unreachable_target():
+    drive, scene = started([(2.0, 3.0, 0.1, 1.5)])
+    robot = drive.controller.robot
+    beyond = robot.fk(GOAL)
+    beyond[0, 3] += 1.5  # a point out of the plane of the joints
+    drive.pose(beyond)
+    while not drive.outputs or drive.last.state is not ServoState.JOINT_MOTION:
+        drive.run(0.01)
+    drive.run(1.0)
+    slow = Controller(robot, scene=scene, scale=0.5, **LIMITS)
+    planner, searches = slow._tracker._planner, []
+    plan = planner.request_path
+
+    def counted(*args):
+        searches.append(plan(*args))
+        return searches[-1]
+
+    planner.request_path = counted
+    slow.take_over(drive.controller)
+    outputs = [slow.cycle(drive.now + 0.01 * (k + 1), 0.01) for k in range(2000)]
+    assert outputs[-1].state is ServoState.UNREACHABLE
+    assert [each.result().plan for each in searches] == [None], "the rest of the path only"
+
+
 def test_take_over_continues_along_the_path():
     drive, scene = started([(2.0, 3.0, 0.1, 1.5)])
     while not drive.outputs or drive.last.state is not ServoState.JOINT_MOTION:

@@ -132,3 +132,18 @@ def near_singularity(method):
     out = controller.cycle(0.0, 0.01)
     assert out.state is ServoState.NEAR_SINGULARITY
     return out.message
+
+
+@pytest.mark.parametrize("state", ServoState)
+def test_a_state_is_recognized_by_code_and_message(state):
+    """moveit_msgs/ServoStatus has no field for the state."""
+    for message in (state.explanation, state.message("a reason"), f"{state.explanation}; a note"):
+        assert ServoState.from_message(state.code, message) is state
+
+
+def test_messages_of_other_nodes_name_a_state_by_a_code_of_one_state_only():
+    assert ServoState.from_message(1, "Moving closer to a singularity, decelerating") is (
+        ServoState.NEAR_SINGULARITY
+    )
+    assert ServoState.from_message(0, "No warnings") is None
+    assert ServoState.from_message(2, "stalled halfway") is None

@@ -80,6 +80,85 @@ session.close()
 print(len(presets), sorted(signatures() - before))
 """
 
+EVERY_ENTRY = """
+import sys, tempfile
+from pathlib import Path
+import numpy as np
+import dls_ik
+from dls_ik import IkSolver, PlanningScene, RobotModel, Task, method_names
+from dls_ik.core.jit import compile_elsewhere
+from dls_ik.model.analysis import conditioning, ready_configuration, singularities
+from dls_ik.model.reach import tip_extent
+from dls_ik.reachability import reachability_map
+from dls_ik.servo import Controller
+from dls_ik.servo.workspace import HalfSpace, SphereBound
+from dls_ik.solver.comparison import compare_on_path
+from dls_ik.solver.hard_paths import reach_path, singular_path
+
+compile_elsewhere(lambda missing: None)  # a kernel that is not on disk raises an error
+wam, rng = RobotModel.wam(), np.random.default_rng(0)
+q = wam.random(rng)
+T, away = wam.fk(q), wam.fk(wam.random(rng))
+far = T + 5.0 * np.eye(4, k=3)
+pair = RobotModel.from_tree(wam.tree, wam.base, ["wam_link4", wam.tip])
+TASKS = {
+    wam: [None, Task.position_only(), Task.pointing(), Task.ball(0.01), Task.cylinder(0.01, 0.1),
+          Task(rotation_tolerance=0.1), Task(rotation_tolerance=0.1, angles="euler"),
+          Task(position="z", rotation="x", frame="target")],
+    pair: [None, Task.position_only(), [Task.position_only(), Task()]],
+}
+scene = PlanningScene(wam)
+scene.add_box("box", (0.1, 0.2, 0.3), np.eye(4) + 1.5 * np.eye(4, k=3))
+scene.add_mesh("tetrahedron", np.vstack([np.zeros(3), np.eye(3)]) + 3.0,
+               [[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]])
+for robot, tasks in TASKS.items():
+    Ts = robot.fk(robot.random(rng, 3))
+    for world in (None, scene):
+        for task in tasks:
+            solver = IkSolver(robot, task=task, scene=world)
+            for options in ({}, {"solve_type": "distance"}, {"solve_type": "manipulability"},
+                            {"approximate": True}, {"max_joint_change": 0.5}):
+                solver.solve(Ts[0], robot.random(rng), **options)
+            solver.solve(Ts[0] + 5.0 * np.eye(4, k=3))
+            solver.solve_batch(Ts)
+            solver.solve_path(Ts)
+            solver.solve_all(Ts[0], 2)
+    robot.jacobian(q)
+IkSolver(wam, scene=scene, solve_type="clearance").solve(T)
+for method in method_names():
+    for world in (None, scene):
+        IkSolver(wam, method, scene=world).solve(T, q + 0.1)
+for query in (scene.in_collision, scene.clearance, scene.contacts, scene.distance):
+    query(q)
+scene.path_in_collision(q, q + 0.1)
+scene.plan(np.zeros(7), np.full(7, 0.1))
+for method in (None, "dls", "svf", "sdls", "ctp", "odls", "gp", "wln", "jt"):
+    for limits in ({}, {"acceleration": 8.0}, {"acceleration": 8.0, "jerk": 80.0},
+                   {"max_linear_speed": 0.2, "max_angular_speed": 1.0}, {"scene": scene},
+                   {"workspace": [HalfSpace((0.0, 0.0, 1.0), -0.5), SphereBound(2.0)]}):
+        controller = Controller(wam, method, **limits)
+        controller.seed(np.clip(q, wam.lower + 0.2, wam.upper - 0.2))
+        for k in range(6):
+            if k == 0:
+                controller.follow_pose(T, 0.0)
+            elif k == 2:
+                controller.follow_twist(np.full(6, 0.1), 0.02)
+            elif k == 4:
+                controller.follow_trajectory([T, away], 0.5, 0.04)
+            controller.cycle(0.01 * k, 0.01)
+        controller.pause()
+        controller.cycle(0.06, 0.01)
+        controller.stop_path(0.01)
+        controller.trajectory(0.01, 5)
+for task in ("pose", "pointing", "position"):
+    reachability_map(wam, 0.5, 1, task=task, max_restarts=2)
+reachability_map(wam, 0.5, 1, max_restarts=2, scene=scene)
+compare_on_path(wam, ["dls", "svf+sd"], singular_path(wam))
+reach_path(wam)
+conditioning(wam), singularities(wam), ready_configuration(wam), tip_extent(wam)
+print("every kernel is on disk")
+"""
+
 
 def start(*arguments, **environment):
     root = Path(__file__).resolve().parents[2]
@@ -177,3 +256,11 @@ def test_a_process_that_must_not_compile_reports_the_missing_kernel(kernel_cache
     out, err = process.communicate()
     assert (process.returncode, err) == (0, "")
     assert "the kernel count_pair is not compiled yet" in out
+
+
+def test_no_public_entry_compiles():
+    """Every entry runs in a process in which a kernel that is not on disk raises an error."""
+    pytest.importorskip("coal")
+    pytest.importorskip("PyKDL")
+    out, err = start("-c", EVERY_ENTRY).communicate()
+    assert (out, err) == ("every kernel is on disk\n", "")

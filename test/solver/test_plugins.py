@@ -7,9 +7,11 @@ import threading
 import numba
 import numpy as np
 import pytest
+from scenes import bodies_of
 
-from dls_ik import IkSolver, PlanningScene, RobotModel, Stepper, Task
+from dls_ik import IkSolver, PlanningScene, RobotModel, Status, Stepper, Task
 from dls_ik.errors import MethodError
+from dls_ik.model.rotations import transform
 from dls_ik.reproduce.colome_torras_readings import MEANT_READING_NAME
 from dls_ik.reproduce.experiment import begin, complete, experiment
 from dls_ik.servo import Controller, ServoState, plugin_step
@@ -288,3 +290,21 @@ def test_diverging_steps_are_replaced_and_failing_steps_do_not_move():
     with pytest.raises(MethodError, match="not finite"):
         follower.step(goal, 0.01)
     np.testing.assert_array_equal(follower.q, np.full(7, 0.2))
+
+
+def test_the_approximate_answer_of_a_plugin_is_found_next_to_an_obstacle():
+    """All solutions collide; as for other methods, a search finds a close free configuration."""
+    register_method("mine", damped)
+    scene = PlanningScene(WAM, bodies=bodies_of(WAM.tree))
+    q = np.array([0.0, 0.7, 0.0, 1.6, 0.0, 0.5, 0.0])
+    T = scene.robot.fk(q)
+    scene.add_box("crate", [0.4, 0.4, 0.4], transform(None, T[:3, 3]))
+    given = {"scene": scene, "max_restarts": 20, "approximate": True}
+    own, other = (IkSolver(scene.robot, name, **given).solve(T, q) for name in ("mine", "ed"))
+    assert own.status is other.status is Status.IN_COLLISION
+    assert own.success
+    assert not scene.in_collision(own.q)
+    errors = [np.hypot(each.position_error, 0.2 * each.rotation_error) for each in (own, other)]
+    assert errors[0] < 1.5 * errors[1]
+    there = scene.robot.fk(own.q)[:3, 3]
+    assert np.linalg.norm(there - T[:3, 3]) == pytest.approx(own.position_error)

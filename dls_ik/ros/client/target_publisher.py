@@ -134,7 +134,8 @@ class NodeMonitor:
         return bool(recent) and all(row.state in HOPELESS for row in recent)
 
     def _take_status(self, message: Any, _: int = 0) -> None:
-        self.state, self.message = state_name(message.code, message.message), message.message
+        state = ServoState.from_message(message.code, message.message)
+        self.state, self.message = UNKNOWN_STATE if state is None else state.name, message.message
         self.state_time = time.monotonic()
 
     def _take_joints(self, message: Any, _: int = 0) -> None:
@@ -158,20 +159,6 @@ class NodeMonitor:
 
 def _stamp(message: Any) -> tuple[int, int]:
     return message.header.stamp.sec, message.header.stamp.nanosec
-
-
-def state_name(code: int, message: str) -> str:
-    """Return the name of the ServoState that a status message describes, or UNKNOWN_STATE.
-
-    Args:
-        code: Code of the status; several states may share a code.
-        message: Text of the status, which starts with the explanation of the state.
-    """
-    for state in ServoState:
-        if state.code == code and message.startswith(state.explanation):
-            return state.name
-    same_code = [state.name for state in ServoState if state.code == code]
-    return same_code[0] if len(same_code) == 1 else UNKNOWN_STATE
 
 
 class TargetPublisher:

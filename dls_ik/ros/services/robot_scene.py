@@ -16,6 +16,7 @@ from dls_ik.scene.changes import for_scene
 from dls_ik.scene.messages import read_messages
 from dls_ik.scene.operations import SetJoints
 from dls_ik.scene.planning_scene import PlanningScene
+from dls_ik.scene.sphere_fit import WorkBudget
 from dls_ik.scene.srdf import Srdf
 from dls_ik.servo.guard import prepare
 
@@ -33,6 +34,14 @@ class SceneEntry(NamedTuple):
     reason: str = NO_ROBOT  # reason why there is no scene; empty if there is a scene
     published: PlanningScene | None = None  # copy for the servo loop, with prepared kernels
     is_pending: bool = False  # whether the scene is being built
+
+
+class AppliedChange(NamedTuple):
+    """Result of a change of the scene."""
+
+    tree: Tree  # tree of the changed scene
+    notes: tuple[str, ...]  # one line for each ignored part of the message
+    coarse: tuple[str, ...]  # objects with coarser spheres, because the work was used up
 
 
 class SceneCallbacks(NamedTuple):
@@ -66,6 +75,7 @@ class RobotScene:
         self.entry = SceneEntry()
         self.arm: Arm | None = None  # the arm in use; set by any thread
         # Steady times of the last publication and of the last check of joints [s].
+        self._budget = WorkBudget()  # shared by the spheres of all waiting changes
         self._publish_time = self._joint_check_time = -math.inf
 
     @property
@@ -92,8 +102,14 @@ class RobotScene:
 
     # Changes
 
-    def apply(self, message: Any, prepare_snapshot: bool) -> tuple[Tree, tuple[str, ...]]:
+    def renew_budget(self) -> None:
+        """Renew the work for spheres, which all changes share that wait together."""
+        self._budget = WorkBudget()
+
+    def apply(self, message: Any, prepare_snapshot: bool) -> AppliedChange:
         """Apply all changes of a message to the scene, or none if a change is not valid.
+
+        Spheres are fitted to the new shapes here, so that no request has to fit them.
 
         Args:
             message: moveit_msgs/PlanningScene, CollisionObject or AttachedCollisionObject, or a
@@ -102,7 +118,8 @@ class RobotScene:
                 False, the next request prepares it.
 
         Returns:
-            Robot of the changed scene, and notes on ignored fields of the message.
+            Robot of the changed scene, notes on ignored fields of the message, and the objects
+            that got coarser spheres.
 
         Raises:
             DlsIkError: If the message is not valid, or there is no scene.
@@ -114,8 +131,9 @@ class RobotScene:
         values = driven_values(self.callbacks.current(arm), scene.robot.tree)
         change = for_scene(read_messages(message), scene.snapshot)
         operations = resolve_frames(change.operations, scene.snapshot, values, self.frames)
-        scene.apply(operations, at=values, prepare=prepare_snapshot)
-        return scene.robot.tree, change.notes
+        self._budget.coarse.clear()
+        scene.apply(operations, at=values, prepare=prepare_snapshot, budget=self._budget)
+        return AppliedChange(scene.robot.tree, change.notes, tuple(self._budget.coarse))
 
     def publish(self, now: float, may_delay: bool) -> None:
         """Publish the current scene to the servo loop, if the scene has changed.

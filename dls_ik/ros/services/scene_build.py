@@ -18,6 +18,7 @@ from dls_ik.scene.changes import for_scene
 from dls_ik.scene.exact import library
 from dls_ik.scene.operations import SceneChange
 from dls_ik.scene.planning_scene import PlanningScene
+from dls_ik.scene.sphere_fit import WorkBudget
 from dls_ik.scene.srdf import Srdf, load_srdf
 from dls_ik.text import escape, listing, quoted
 
@@ -102,11 +103,11 @@ def add_file_objects(
     Raises:
         SceneError: If a frame is still unknown after the timeout, or an object is not valid.
     """
-    change, start = for_scene(change, scene.snapshot), clock()
+    change, start, budget = for_scene(change, scene.snapshot), clock(), WorkBudget()
     while True:
         try:
             operations = resolve_frames(change.operations, scene.snapshot, values, frames)
-            scene.apply(operations, at=values)
+            scene.apply(operations, at=values, budget=budget)
             break
         except FrameError as error:
             if clock() - start > timeout:
@@ -118,6 +119,10 @@ def add_file_objects(
     logger.info(escape(f"objects of {change.source}{listing(objects) or 'none'}"))
     for note in change.notes:
         logger.warning(escape(f"{change.source}{note}"))
+    if budget.coarse:
+        words = "the meshes of the file take too much time: the arm keeps more distance from them"
+        named = f"objects {listing(budget.coarse)} have coarser spheres, because {words}"
+        logger.warning(f"{escape(change.source)}{named}; use fewer triangles")
 
 
 def log_new_scene(scene: PlanningScene, topics: Iterable[str], logger: Any) -> None:

@@ -28,7 +28,7 @@ from dls_ik.scene import planning_scene
 from dls_ik.scene.formats import read_scene
 from dls_ik.scene.operations import SceneChange
 from dls_ik.scene.srdf import Srdf
-from dls_ik.text import escape, quoted
+from dls_ik.text import escape, listing, quoted
 
 SCENE_TOPICS: Mapping[str, Any] = {
     "planning_scene": PlanningScene,
@@ -42,6 +42,11 @@ QUICK_CHANGE_BYTES = 64 * 1024  # a change up to this size takes less than MAX_P
 MAX_LOGGED_REFUSALS = 16  # maximum number of different refusals per topic and log period
 MAX_LOGGED_NOTES = 100  # maximum number of different notes on ignored fields of messages
 REFUSED_SCENE_RETRY = 5.0  # [s] time until the next request if a whole scene was refused
+COARSE = (
+    "objects {} have coarser spheres, because the meshes of one message, or of messages that wait "
+    "together, take too much time: the arm keeps more distance from them; send fewer triangles, or "
+    "send the objects again one after another"
+)
 LOST_CHANGES = (
     "planning scene: {} changes are lost (queue full, message too large or not readable); send the "
     "whole scene with is_diff false (topic planning_scene or service apply_planning_scene)"
@@ -156,12 +161,17 @@ class PlanningSceneMonitor:
             Whether the change was applied.
         """
         try:
-            tree, notes = self._scene.apply(message, not self._queue.has_more)
+            tree, notes, coarse = self._scene.apply(message, not self._queue.has_more)
             self._publish(at_once)
         except DlsIkError as error:
             words = f"a change of the planning scene on {source} is refused and ignored: {error}"
             self._log.warn_each(f"refused on {source}", words, MAX_LOGGED_REFUSALS)
             return False
+        if not self._queue.has_more:
+            self._scene.renew_budget()
+        if coarse:
+            words = f"planning scene on {source}: {COARSE.format(listing(coarse))}"
+            self._log.warn_each(f"coarse on {source}", words, MAX_LOGGED_REFUSALS)
         if not getattr(message, "is_diff", True):
             self._queue.note_whole_scene()
         model = getattr(message, "robot_model_name", "")

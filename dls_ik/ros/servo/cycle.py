@@ -415,7 +415,7 @@ class ServoCycle:
         elif not may_start:
             awaits_states = has_awaited or output.state is ServoState.WAITING
             if output.state is ServoState.WAITING:
-                message = f"waiting for joint states on {self._states.topic}"
+                message = output.state.message(f"waiting for joint states on {self._states.topic}")
         if self._hold_reason and output.state is ServoState.WAITING:
             message = f"{output.state.explanation}; targets wait: {self._hold_reason}"
         self._commanded = Commanded(arm, output, awaits_states, is_command)
