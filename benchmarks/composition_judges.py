@@ -40,7 +40,7 @@ FAULTS = {
     "deviation": "more than max_deviation",
     "measurement": "no joint states",
     "plug-in": "plug-in",
-    "slow plug-in": "takes more than",  # on a loaded machine
+    "slow plug-in": "takes more than",  # duration on a loaded machine
 }
 
 

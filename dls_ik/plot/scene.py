@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +14,8 @@ from dls_ik.model.rotations import inverse
 from dls_ik.plot.arm import arm_points, draw_arms, fading, space_axes
 from dls_ik.plot.canvas import GREY, ORANGE, RED, heading, new_figure
 from dls_ik.scene.planning_scene import PlanningScene
-from dls_ik.scene.shapes import Box, Capsule, Cylinder, Mesh, Plane, Shape, Sphere
+from dls_ik.scene.shape_table import DRAWN_SIDES, kind_of
+from dls_ik.scene.shapes import Plane, Shape
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -95,16 +95,7 @@ def faces(shape: Shape) -> list[Array]:
 
     Round shapes are approximated by flat faces. A plane has no faces.
     """
-    match shape:
-        case Box():
-            signs = np.array(np.meshgrid(*[(-0.5, 0.5)] * 3, indexing="ij")).reshape(3, 8).T
-            return [*(signs * shape.size)[BOX_FACE_CORNERS]]
-        case Mesh():
-            return [*shape.vertices[shape.triangles]]
-        case Plane():
-            return []
-        case _:
-            return [*_turned(np.array([*_profile(shape)]))]
+    return kind_of(shape).faces(shape, DRAWN_SIDES)
 
 
 def sections(scene: PlanningScene, axis: int, at: float) -> Array:
@@ -162,31 +153,3 @@ def _sheet(plane: Plane) -> Array:
     y = np.cross(plane.normal, x)
     corners: Array = HALF_PLANE_SIZE * np.array([x + y, x - y, -x - y, y - x])
     return corners + plane.offset * plane.normal
-
-
-def _profile(shape: Sphere | Cylinder | Capsule) -> Iterator[tuple[float, float]]:
-    """Yield the points of half the outline of a round shape, as radius and height [m], upward."""
-    if isinstance(shape, Cylinder):
-        half = 0.5 * shape.length
-        yield from ((0.0, -half), (shape.radius, -half), (shape.radius, half), (0.0, half))
-        return
-    half = 0.0 if isinstance(shape, Sphere) else 0.5 * shape.length
-    for angle in np.linspace(-0.5 * np.pi, 0.5 * np.pi, 2 * NUM_FACES_PER_QUARTER).tolist():
-        yield shape.radius * np.cos(angle), shape.radius * np.sin(angle) + np.copysign(half, angle)
-
-
-def _turned(profile: Array) -> Array:
-    """Return the faces (m, 4, 3) [m] of the surface that a profile generates by rotation about z.
-
-    Args:
-        profile: (k, 2) radius and height of each point of the profile [m].
-    """
-    angle = np.linspace(0.0, 2.0 * np.pi, NUM_FACES_AROUND + 1)
-    radius, height = (
-        profile[:, :1],
-        np.broadcast_to(profile[:, 1:], (len(profile), NUM_FACES_AROUND + 1)),
-    )
-    points = np.stack([radius * np.cos(angle), radius * np.sin(angle), height], axis=-1)
-    corners = points[:-1, :-1], points[1:, :-1], points[1:, 1:], points[:-1, 1:]
-    found: Array = np.stack(corners, axis=2).reshape(-1, 4, 3)
-    return found

@@ -16,7 +16,8 @@ import numpy as np
 from dls_ik.core.shape_distance import mesh_distances
 from dls_ik.core.types import Array
 from dls_ik.errors import SceneError
-from dls_ik.scene.shapes import Box, Capsule, Cylinder, Mesh, Plane, Shape, Sphere
+from dls_ik.scene.shape_table import as_mesh, kind_of
+from dls_ik.scene.shapes import Mesh, Plane, Shape
 from dls_ik.scene.weak_memo import kept_with_owner
 
 GJK_TOLERANCE = 1e-9  # [m] tolerance of distances, which the algorithm GJK computes
@@ -153,23 +154,9 @@ def _farthest_point(placed: PlacedShape, direction: Array) -> Array | None:
     The result is None if the shape is unbounded in this direction.
     """
     n = direction @ placed.T[:3, :3]
-    match placed.shape:
-        case Box(size=size):
-            local = 0.5 * size * np.sign(n)
-        case Sphere(radius=radius):
-            local = radius * n
-        case Cylinder(radius=radius, length=length):
-            across = n * [1.0, 1.0, 0.0]
-            local = radius * across / max(float(np.linalg.norm(across)), 1e-12)
-            local[2] = 0.5 * length * np.sign(n[2])
-        case Capsule(radius=radius, length=length):
-            local = radius * n + np.array([0.0, 0.0, 0.5 * length * np.sign(n[2])])
-        case Plane(normal=normal, offset=offset):
-            if n @ normal < 1.0 - 1e-9:
-                return None
-            local = offset * normal
-        case Mesh(vertices=vertices):
-            local = vertices[np.argmax(vertices @ n)]
+    local = kind_of(placed.shape).farthest(placed.shape, n)
+    if local is None:
+        return None
     return np.asarray(placed.T[:3, :3] @ local + placed.T[:3, 3])
 
 
@@ -202,21 +189,11 @@ def _pose(placed: PlacedShape) -> Any:
 @kept_with_owner
 def _geometry(shape: Shape, /) -> Any:
     """Return coal's geometry object of a shape; it is cached as long as the shape exists."""
-    coal = library()
-    match shape:
-        case Box(size=size):
-            return coal.Box(*size.tolist())
-        case Sphere(radius=radius):
-            return coal.Sphere(radius)
-        case Cylinder(radius=radius, length=length):
-            return coal.Cylinder(radius, length)
-        case Capsule(radius=radius, length=length):
-            return coal.Capsule(radius, length)
-        case Plane(normal=normal, offset=offset):
-            return coal.Halfspace(np.array(normal), offset)
-        case Mesh():
-            return _convex(shape) if is_convex(shape) else _surface(shape)
-    raise TypeError(f"not a shape: {shape!r}")
+    make = kind_of(shape).coal
+    if make is not None:
+        return make(library(), shape)
+    mesh = as_mesh(shape)
+    return _convex(mesh) if is_convex(mesh) else _surface(mesh)
 
 
 def _surface(mesh: Mesh) -> Any:

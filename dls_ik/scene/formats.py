@@ -5,6 +5,7 @@
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,18 +19,8 @@ from dls_ik.scene.collada import MAX_TRIANGLES
 from dls_ik.scene.message_fields import PRIMITIVE_CONE, read_primitive
 from dls_ik.scene.messages import read_messages
 from dls_ik.scene.operations import AddObject, RemoveObject, SceneChange
-from dls_ik.scene.shapes import (
-    Body,
-    Box,
-    Capsule,
-    Cylinder,
-    Mesh,
-    MeshLibrary,
-    Plane,
-    Shape,
-    Sphere,
-    checked_pose,
-)
+from dls_ik.scene.shape_table import MESSAGE_KINDS, ShapeKind, kind_of, moveit_parts, sizes_of
+from dls_ik.scene.shapes import Body, Mesh, MeshLibrary, Plane, Shape, checked_pose
 from dls_ik.text import listing, quoted
 
 MAX_SCENE_BYTES = 64 * 1024 * 1024
@@ -329,9 +320,7 @@ def _shape_of_text(words: _Words) -> Shape:
     """
     kind = words.word()
     readers: dict[str, Callable[[], Shape]] = {
-        "sphere": lambda: Sphere(*words.numbers(1)),
-        "box": lambda: Box(np.array(words.numbers(3))),
-        "cylinder": lambda: Cylinder(*words.numbers(2)),
+        **{kind.name: partial(_shape_of_sizes, kind, words) for kind in MESSAGE_KINDS.values()},
         "cone": lambda: read_primitive(
             {"type": PRIMITIVE_CONE, "dimensions": words.numbers(2)[::-1]}
         ),
@@ -344,6 +333,11 @@ def _shape_of_text(words: _Words) -> Shape:
         return readers[kind]()
     except SceneError as error:
         raise error if str(error).startswith("line ") else words.error(str(error)) from None
+
+
+def _shape_of_sizes(kind: ShapeKind, words: _Words) -> Shape:
+    """Read the next words of a ``.scene`` text as the sizes of a shape, and return the shape."""
+    return kind.make(*words.numbers(len(kind.sizes)))
 
 
 def _plane_of_text(words: _Words) -> Plane:
@@ -395,7 +389,7 @@ def scene_text(
     lines = [" ".join(name.split()) or "scene"]
     for key, (body, T, *rest) in objects.items():
         lines += [f"* {key}", *(_pose_lines(T) if has_poses else [])]
-        parts = [part for each in body.parts for part in without_capsules(*each)]
+        parts = [part for each in body.parts for part in moveit_parts(*each)]
         lines.append(str(len(parts)))
         for shape, T_part in parts:
             lines += [*_shape_lines(shape), *_pose_lines(T_part if has_poses else T @ T_part)]
@@ -409,25 +403,6 @@ def scene_text(
                 )
             lines += [frame, *_pose_lines(T_frame)]
     return "\n".join([*lines, ".", ""])
-
-
-def without_capsules(shape: Shape, T: Array) -> list[tuple[Shape, Array]]:
-    """Return the shapes that represent a shape in MoveIt, which has no capsules.
-
-    A capsule is represented by a cylinder and two spheres, any other shape by itself.
-
-    Args:
-        shape: Shape.
-        T: (4, 4) pose of the shape.
-
-    Returns:
-        Shapes with their poses (4, 4).
-    """
-    if not isinstance(shape, Capsule):
-        return [(shape, T)]
-    ends = (transform(translation=np.array([0.0, 0.0, z * shape.length])) for z in (0.5, -0.5))
-    sphere = Sphere(shape.radius)
-    return [(Cylinder(shape.radius, shape.length), T), *((sphere, T @ end) for end in ends)]
 
 
 def _row(values: Iterable[float]) -> str:
@@ -446,16 +421,13 @@ def _shape_lines(shape: Shape) -> list[str]:
     Raises:
         SceneError: If the format does not support the shape.
     """
-    if isinstance(shape, Box):
-        return ["box", _row(shape.size)]
-    if isinstance(shape, Sphere):
-        return ["sphere", _row([shape.radius])]
-    if isinstance(shape, Cylinder):
-        return ["cylinder", _row([shape.radius, shape.length])]
     if isinstance(shape, Plane):
         return ["plane", _row([*shape.normal, -shape.offset])]
     if isinstance(shape, Mesh):
         lines = ["mesh", f"{len(shape.vertices)} {len(shape.triangles)}"]
         lines += [_row(vertex) for vertex in shape.vertices]
         return lines + [" ".join(map(str, corners)) for corners in shape.triangles.tolist()]
-    raise SceneError(f"a {type(shape).__name__} cannot be written")  # e.g. a capsule
+    kind = kind_of(shape)
+    if kind.primitive is None:
+        raise SceneError(f"a {type(shape).__name__} cannot be written")  # the caller splits it
+    return [kind.name, _row(sizes_of(shape))]

@@ -19,18 +19,15 @@ from dls_ik.core.types import Array
 from dls_ik.errors import PoseError, SceneError
 from dls_ik.model.rotations import rotation_from_quaternion
 from dls_ik.model.xml import MAX_NAME_LENGTH
-from dls_ik.scene.shapes import Box, Cylinder, Mesh, Plane, Shape, Sphere, checked_pose
+from dls_ik.scene.shape_table import MESSAGE_KINDS
+from dls_ik.scene.shapes import Cylinder, Mesh, Plane, Shape, Sphere, checked_pose
 from dls_ik.text import listing, quoted, suggest_names
 
 ADD, REMOVE, APPEND, MOVE = range(4)  # values of CollisionObject.operation
-# SolidPrimitive.type
-PRIMITIVE_BOX, PRIMITIVE_SPHERE, PRIMITIVE_CYLINDER, PRIMITIVE_CONE, PRIMITIVE_PRISM = range(
-    1, 6
-)  # values of SolidPrimitive.type
+# Values of SolidPrimitive.type by name; cones and prisms become meshes
+PRIMITIVE_CONE, PRIMITIVE_PRISM = 4, 5
 PRIMITIVE_TYPES = {
-    "box": PRIMITIVE_BOX,
-    "sphere": PRIMITIVE_SPHERE,
-    "cylinder": PRIMITIVE_CYLINDER,
+    **{kind.name: number for number, kind in MESSAGE_KINDS.items()},
     "cone": PRIMITIVE_CONE,
     "prism": PRIMITIVE_PRISM,
 }
@@ -340,9 +337,14 @@ def read_primitive(given: Given) -> Shape:
     kind = field_of(given, "type", 0)
     kind = PRIMITIVE_TYPES.get(kind.lower(), kind) if isinstance(kind, str) else kind
     sizes = [read_number(each, "a dimension") for each in sequence(given, "dimensions")]
-    expected = {PRIMITIVE_BOX: "x, y, z", PRIMITIVE_SPHERE: "radius",
-                PRIMITIVE_CYLINDER: "height, radius", PRIMITIVE_CONE: "height, radius",
-                PRIMITIVE_PRISM: "height"}  # fmt: skip
+    expected = {
+        **{
+            number: ", ".join(name for name, _ in each.dimensions)
+            for number, each in MESSAGE_KINDS.items()
+        },
+        PRIMITIVE_CONE: "height, radius",
+        PRIMITIVE_PRISM: "height",
+    }
     names = {number: name for name, number in PRIMITIVE_TYPES.items()}
     if isinstance(kind, bool) or not isinstance(kind, int) or kind not in expected:
         known = ", ".join(f"{number} ({name})" for name, number in PRIMITIVE_TYPES.items())
@@ -351,12 +353,10 @@ def read_primitive(given: Given) -> Shape:
         raise SceneError(
             f"the dimensions of a {names[kind]} must be {expected[kind]}; got {len(sizes)} numbers"
         )
-    if kind == PRIMITIVE_BOX:
-        return Box(np.array(sizes))
-    if kind == PRIMITIVE_SPHERE:
-        return Sphere(sizes[0])
-    if kind == PRIMITIVE_CYLINDER:
-        return Cylinder(sizes[1], sizes[0])
+    if kind in MESSAGE_KINDS:
+        found = MESSAGE_KINDS[kind]
+        places = [index for _, index in found.dimensions]
+        return found.make(*(sizes[places.index(k)] for k in range(len(found.sizes))))
     if kind == PRIMITIVE_CONE:
         angles = np.linspace(0.0, 2.0 * np.pi, CONE_SIDES, endpoint=False)
         # Radius of the corners of a polygon that encloses the base of the cone

@@ -12,19 +12,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dls_ik.core.scene_arrays import (
-    KIND_BOX,
-    KIND_CAPSULE,
-    KIND_CYLINDER,
-    KIND_PLANE,
-    KIND_SPHERE,
-    KIND_TREE,
-    SceneArrays,
-)
+from dls_ik.core.scene_arrays import SceneArrays
 from dls_ik.core.types import Array
 from dls_ik.model.rotations import inverse, rotation_from_z, transform
 from dls_ik.model.tree import Tree
-from dls_ik.scene.shapes import Box, Capsule, Cylinder, Mesh, Plane, Shape, Sphere
+from dls_ik.scene.shape_table import kind_of
+from dls_ik.scene.shapes import Mesh, Shape
 from dls_ik.scene.sphere_fit import SphereTree, leaves_each
 from dls_ik.scene.spheres import sphere_tree
 
@@ -155,7 +148,7 @@ def pack_shapes(
             and an index in `standing`.
         own: Sphere trees of the moving shapes, in the order of `moving`.
     """
-    rows = [_object(each.shape) for each in standing]
+    rows = [kind_of(each.shape).kernel(each.shape) for each in standing]
     meshes = distinct_meshes(each.shape for each in standing)
     trees = [sphere_tree(shape, True, leaves_each(len(meshes))) for shape in meshes.values()]
     others = pack_trees(trees, (len(own.child), len(own.ball)))
@@ -190,46 +183,6 @@ def pack_shapes(
 def distinct_meshes(shapes: Iterable[Shape]) -> dict[int, Mesh]:
     """Return the meshes among some shapes, without repetitions; the keys are their ids."""
     return {id(shape): shape for shape in shapes if isinstance(shape, Mesh)}
-
-
-def _object(shape: Shape) -> tuple[int, Array, Array]:
-    """Return the kind, the size (3,) and the pose (4, 4) by which kernels represent a shape.
-
-    The kind is a constant such as `BOX`. The pose is that of the frame that the kernels use for
-    this kind, in the frame of the shape; for a plane, the z axis of this frame is the normal.
-    """
-    match shape:
-        case Box(size=size):
-            return KIND_BOX, 0.5 * size, np.eye(4)
-        case Sphere(radius=radius):
-            return KIND_SPHERE, np.array([radius, 0.0, 0.0]), np.eye(4)
-        case Cylinder(radius=radius, length=length):
-            return KIND_CYLINDER, np.array([radius, 0.5 * length, 0.0]), np.eye(4)
-        case Capsule(radius=radius, length=length):
-            return KIND_CAPSULE, np.array([radius, 0.5 * length, 0.0]), np.eye(4)
-        case Plane(normal=normal, offset=offset):
-            return KIND_PLANE, np.zeros(3), transform(rotation_from_z(normal), offset * normal)
-        case Mesh():
-            return KIND_TREE, np.zeros(3), np.eye(4)
-    raise TypeError(f"not a shape: {shape!r}")
-
-
-def scaled(shape: Shape, scale: float) -> Shape:
-    """Return a shape scaled by the factor `scale` about its origin; planes are not scaled."""
-    match shape:
-        case _ if scale == 1.0:
-            return shape
-        case Box(size=size):
-            return Box(size * scale)
-        case Sphere(radius=radius):
-            return Sphere(radius * scale)
-        case Cylinder(radius=radius, length=length):
-            return Cylinder(radius * scale, length * scale)
-        case Capsule(radius=radius, length=length):
-            return Capsule(radius * scale, length * scale)
-        case Mesh(vertices=vertices, triangles=triangles):
-            return Mesh(vertices * scale, triangles)
-    return shape
 
 
 def reach_of_pairs(arrays: SceneArrays, extent: Array) -> Array:

@@ -7,9 +7,8 @@ from typing import Any
 
 from dls_ik.core.types import Array
 from dls_ik.model.rotations import quaternion_from_rotation
-from dls_ik.scene.formats import without_capsules
-from dls_ik.scene.message_fields import PRIMITIVE_BOX, PRIMITIVE_CYLINDER, PRIMITIVE_SPHERE
-from dls_ik.scene.shapes import Body, Box, Cylinder, Mesh, Plane, Shape, Sphere
+from dls_ik.scene.shape_table import kind_of, moveit_parts, sizes_of
+from dls_ik.scene.shapes import Body, Mesh, Plane, Shape
 from dls_ik.scene.snapshot import SceneSnapshot
 from dls_ik.scene.srdf import pair_of
 
@@ -101,7 +100,7 @@ def object_fields(
         subframes: ``T_object_subframe`` (4, 4) by name.
     """
     fields: Fields = {"header": {"frame_id": frame}, "pose": _pose(T), "id": body.name}
-    for shape, T_part in (part for each in body.parts for part in without_capsules(*each)):
+    for shape, T_part in (part for each in body.parts for part in moveit_parts(*each)):
         key, value = _shape(shape)
         fields.setdefault(f"{key}s" if key != "mesh" else "meshes", []).append(value)
         fields.setdefault(f"{key}_poses", []).append(_pose(T_part))
@@ -128,19 +127,17 @@ def _shape(shape: Shape) -> tuple[str, Fields]:
     Raises:
         TypeError: If the shape is a capsule.
     """
-    if isinstance(shape, Box):
-        return "primitive", {"type": PRIMITIVE_BOX, "dimensions": shape.size.tolist()}
-    if isinstance(shape, Sphere):
-        return "primitive", {"type": PRIMITIVE_SPHERE, "dimensions": [shape.radius]}
-    if isinstance(shape, Cylinder):
-        return "primitive", {"type": PRIMITIVE_CYLINDER, "dimensions": [shape.length, shape.radius]}
     if isinstance(shape, Plane):
         return "plane", {"coef": [*shape.normal.tolist(), -shape.offset]}
     if isinstance(shape, Mesh):
         triangles = [{"vertex_indices": corners} for corners in shape.triangles.tolist()]
         vertices = [_vector(vertex, "xyz") for vertex in shape.vertices.tolist()]
         return "mesh", {"triangles": triangles, "vertices": vertices}
-    raise TypeError(f"a {type(shape).__name__} cannot be written")  # the caller splits capsules
+    kind, sizes = kind_of(shape), sizes_of(shape)
+    if kind.primitive is None:
+        raise TypeError(f"a {type(shape).__name__} cannot be written")  # the caller splits it
+    dimensions = [sizes[index] for _, index in kind.dimensions]
+    return "primitive", {"type": kind.primitive, "dimensions": dimensions}
 
 
 def _pose(T: Array, keys: tuple[str, str] = ("position", "orientation")) -> Fields:

@@ -3,7 +3,7 @@
 """Shapes, bodies that consist of shapes, and the collision geometry of a URDF."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -209,7 +209,14 @@ def checked_pose(given: Any, name: str) -> Array:
 
 # Collision geometry of a URDF
 
-GEOMETRIES = ("box", "sphere", "cylinder", "capsule", "mesh")
+# Shapes by URDF element, with the attributes of the element and their numbers of values
+URDF_SHAPES: dict[str, tuple[Callable[..., Shape], dict[str, int]]] = {
+    "box": (lambda *size: Box(np.array(size)), {"size": 3}),
+    "sphere": (Sphere, {"radius": 1}),
+    "cylinder": (Cylinder, {"radius": 1, "length": 1}),
+    "capsule": (Capsule, {"radius": 1, "length": 1}),
+}
+GEOMETRIES = (*URDF_SHAPES, "mesh")
 COLLISIONS: Schema = {"link": {"collision": {"origin": {}, "geometry": {"*": {}}}}}
 MAX_ALL_TRIANGLES = 4 * MAX_TRIANGLES  # maximum number of triangles of all meshes of a robot
 
@@ -320,14 +327,10 @@ def _shape(element: XmlElement, meshes: MeshLibrary) -> Shape:  # noqa: RET503
         SceneError: If the shape is unknown or not valid.
     """
     try:
-        if element.tag == "box":
-            return Box(np.array(element.numbers("size", 3)))
-        if element.tag == "sphere":
-            return Sphere(*element.numbers("radius", 1))
-        if element.tag == "cylinder":
-            return Cylinder(*element.numbers("radius", 1), *element.numbers("length", 1))
-        if element.tag == "capsule":
-            return Capsule(*element.numbers("radius", 1), *element.numbers("length", 1))
+        if element.tag in URDF_SHAPES:
+            make, attributes = URDF_SHAPES[element.tag]
+            given = [element.numbers(name, count) for name, count in attributes.items()]
+            return make(*(value for values in given for value in values))
         if element.tag == "mesh":
             scale = element.attributes.get("scale", "1 1 1").split()
             factors = element.numbers("scale", len(scale) if len(scale) == 1 else 3, "1 1 1")

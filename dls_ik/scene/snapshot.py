@@ -46,9 +46,9 @@ from dls_ik.scene.pack import (
     pack_shapes,
     pack_trees,
     reach_of_pairs,
-    scaled,
     turns_of_pairs,
 )
+from dls_ik.scene.shape_table import scaled
 from dls_ik.scene.shapes import Body, Mesh
 from dls_ik.scene.sphere_fit import MAX_LEAVES, WorkBudget, leaves_each
 from dls_ik.scene.spheres import WantedTree, fit_trees, sphere_tree

@@ -19,14 +19,12 @@ outer spheres still contain the shape, but protrude farther. Shapes that are fit
 import heapq
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dls_ik.core.hulls import choose_corners
-from dls_ik.core.scene_arrays import KIND_BOX, KIND_CYLINDER
 from dls_ik.core.shape_distance import (
     MAX_CLIPPED,
     clip_to_box,
@@ -36,7 +34,8 @@ from dls_ik.core.shape_distance import (
 )
 from dls_ik.core.types import Array, Indices
 from dls_ik.lazy_property import cached_property
-from dls_ik.scene.shapes import Box, Capsule, Cylinder, Mesh, Shape, Sphere
+from dls_ik.scene.shape_table import kind_of
+from dls_ik.scene.shapes import Capsule, Mesh, Shape, Sphere
 
 GAP = 0.001  # [m] default maximum gap (outer minus inner radius) of a piece that is not split
 RELATIVE_GAP = 0.005  # minimum of this maximum gap, relative to the size of the shape
@@ -59,7 +58,6 @@ MAX_HULL_BALLS = 16  # maximum number of balls (corners) of the hull of a piece
 HULL_TOLERANCE = 0.02  # error of a hull, relative to the gap (leaf) or outer radius (inner node)
 # Number of rounds of the search for a better centre of a leaf, and number of centres in a round
 REFINE_ROUNDS, REFINE_CENTRES = 4, 16
-PRISM_SIDES = 64  # number of sides of the prism that encloses a cylinder
 RADIUS_ROUNDING = 1e-9  # [m] allowance for rounding errors of radii, for a shape with a size of 1 m
 
 
@@ -157,13 +155,9 @@ def fit_within(shape: Shape, gap: float, max_leaves: int, max_work: int) -> Sphe
     Raises:
         TypeError: If the shape is a plane.
     """
-    if isinstance(shape, Sphere):
-        tree = without_hulls(
-            np.array([[0.0, 0.0, 0.0, shape.radius, shape.radius]]), np.array([-1])
-        )
-        return SphereFit(tree, 0, False)
-    if isinstance(shape, Capsule):
-        return SphereFit(_capsule_tree(shape, gap, max_leaves), 0, False)
+    direct = DIRECT_TREES.get(type(shape))
+    if direct is not None:
+        return SphereFit(direct(shape, gap, max_leaves), 0, False)
     solid = _solid(shape)
     is_limited, num_points = max_work < MAX_FIT_WORK, len(solid.points)
     if is_limited and max_work < STEP_WORK + MIN_WORK * (len(solid.corners) + num_points):
@@ -207,59 +201,28 @@ class _Solid:
 
 
 def _solid(shape: Shape) -> _Solid:
-    """Return the description of a box, cylinder or mesh as a solid.
+    """Return the description of a shape as a solid, by the triangles of its kind.
 
     Raises:
-        TypeError: If the shape has another type, such as a plane.
+        TypeError: If no triangles enclose the kind of shape, such as a plane.
     """
-    if isinstance(shape, Box):
-        half = 0.5 * shape.size
-        points = half * np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
-        faces = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
-        return _Solid(points[_fans(faces)], points, _primitive(KIND_BOX, half), True)
-    if isinstance(shape, Cylinder):
-        size = np.array([shape.radius, 0.5 * shape.length, 0.0])
-        prism = _prism(shape)
-        return _Solid(prism, prism.reshape(-1, 3), _primitive(KIND_CYLINDER, size), True)
     if isinstance(shape, Mesh):
         corners = shape.vertices[shape.triangles]
         is_closed = shape.is_watertight
         return _Solid(corners, shape.vertices, _mesh_distances(corners, is_closed), is_closed)
-    raise TypeError(f"a {type(shape).__name__} cannot be covered by spheres")
-
-
-def _fans(faces: Sequence[tuple[int, ...]]) -> NDArray[np.int64]:
-    """Split convex polygons into triangles.
-
-    Args:
-        faces: Vertex indices of each polygon.
-
-    Returns:
-        Vertex indices of the triangles (m, 3).
-    """
-    fans = [(face[0], *pair) for face in faces for pair in pairwise(face[1:])]
-    return np.array(fans)
-
-
-def _prism(shape: Cylinder) -> Array:
-    """Return the corners (m, 3, 3) [m] of the triangles of a prism that encloses a cylinder."""
-    angles = 2.0 * np.pi * np.arange(PRISM_SIDES) / PRISM_SIDES
-    ring = (
-        shape.radius / np.cos(np.pi / PRISM_SIDES) * np.stack([np.cos(angles), np.sin(angles)], 1)
-    )
-    half = np.full((PRISM_SIDES, 1), 0.5 * shape.length)
-    points = np.concatenate([np.hstack([ring, -half]), np.hstack([ring, half])])
-    i, k = range(PRISM_SIDES), PRISM_SIDES
-    sides = [(a, (a + 1) % k, (a + 1) % k + k, a + k) for a in i]
-    return np.asarray(points[_fans([tuple(reversed(i)), tuple(a + k for a in i), *sides])])
+    kind = kind_of(shape)
+    if kind.enclosing is None:
+        raise TypeError(f"a {type(shape).__name__} cannot be covered by spheres")
+    corners, (number, size, _) = kind.enclosing(shape), kind.kernel(shape)
+    return _Solid(corners, corners.reshape(-1, 3), _primitive(number, size), True)
 
 
 def _primitive(kind: int, size: Array) -> Callable[[Array, bool], Array]:
     """Return the function `distances` of :class:`_Solid` for a box or cylinder.
 
     Args:
-        kind: `BOX` or `KIND_CYLINDER`.
-        size: (3,) half edge lengths of a box, or radius, half length and 0 of a cylinder [m].
+        kind: Kind of the kernels, such as `KIND_BOX`.
+        size: (3,) sizes of this kind [m].
     """
 
     def distances(points: Array, inside: bool) -> Array:
@@ -284,6 +247,11 @@ def _mesh_distances(corners: Array, solid: bool) -> Callable[[Array, bool], Arra
         return -out if inside else out
 
     return distances
+
+
+def _ball_tree(shape: Sphere, gap: float, max_leaves: int) -> SphereTree:
+    """Return the tree of a sphere: the sphere itself."""
+    return without_hulls(np.array([[0.0, 0.0, 0.0, shape.radius, shape.radius]]), np.array([-1]))
 
 
 def _capsule_tree(shape: Capsule, gap: float, max_leaves: int) -> SphereTree:
@@ -314,6 +282,10 @@ def _capsule_tree(shape: Capsule, gap: float, max_leaves: int) -> SphereTree:
     node[:, 3] += RADIUS_ROUNDING * (1.0 + half)
     node[:, 4] -= RADIUS_ROUNDING * (1.0 + half)
     return without_hulls(node, child)
+
+
+# Functions of a shape, the gap [m] and the maximum number of leaves, for kinds without a fit
+DIRECT_TREES: dict[type, Callable[..., SphereTree]] = {Sphere: _ball_tree, Capsule: _capsule_tree}
 
 
 def _box_tree(solid: _Solid) -> SphereTree:

@@ -17,8 +17,9 @@ import numpy as np
 from dls_ik.core.collision import check_rows
 from dls_ik.core.jit import cache_folder
 from dls_ik.model.files import PACKAGE_FOLDER
-from dls_ik.scene.shapes import Capsule, Mesh, Shape, Sphere
+from dls_ik.scene.shapes import Mesh, Shape
 from dls_ik.scene.sphere_fit import (
+    DIRECT_TREES,
     GAP,
     MAX_FIT_WORK,
     MAX_LEAVES,
@@ -34,6 +35,7 @@ READ_WORK = 100_000  # work of a lookup on disk, in the units of `WorkBudget`
 FIT_SOURCES = (
     "core/hulls.py",
     "core/shape_distance.py",
+    "scene/shape_table.py",
     "scene/shapes.py",
     "scene/sphere_fit.py",
     "scene/spheres.py",
@@ -111,7 +113,7 @@ def _read_or_fit(shape: Shape, keep: bool, max_leaves: int, max_work: int) -> Sp
 
     A tree that became coarser because of the limit is not written to disk.
     """
-    is_simple = isinstance(shape, (Sphere, Capsule))
+    is_simple = type(shape) in DIRECT_TREES
     folder = None if is_simple or not keep or max_work < READ_WORK else kept_folder()
     if folder is None:
         return fit_within(shape, GAP, max_leaves, max_work)

@@ -17,7 +17,8 @@ from dls_ik.core.types import Array
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.rotations import inverse, transform
 from dls_ik.scene.planning_scene import PlanningScene
-from dls_ik.scene.shapes import Body, Box, Capsule, Cylinder, Mesh, Plane, Shape, Sphere
+from dls_ik.scene.shape_table import drawn_triangles, kind_of
+from dls_ik.scene.shapes import Body, Mesh, Plane, Shape
 from dls_ik.scene.snapshot import ClosestPair, SceneSnapshot
 from dls_ik.viewer.inputs import Input
 from dls_ik.viewer.panels import DIMMED, RefusalLine
@@ -30,6 +31,7 @@ NEAREST_COLOUR: Colour = (13, 148, 136)
 OBJECT_OPACITY, PLANE_OPACITY = 0.55, 0.2  # opacity of objects, and of planes
 # Width of a plane relative to the robot's size, and its thickness [m]
 PLANE_WIDTH, PLANE_THICKNESS = 4.0, 2e-3
+SHAPE_SIDES = 32  # number of sides of a round obstacle around its axis
 NEW_BOX_SIZE = 0.15  # edge length of a new box, relative to the robot's size
 HANDLE_SIZE = 0.22  # size of the drag handles, relative to the robot's size
 NO_OBSTACLE = "none"
@@ -242,27 +244,15 @@ def shape_mesh(shape: Shape, size: float) -> trimesh.Trimesh:
     A plane becomes a thin box whose width is proportional to the size of the robot.
     """
     mesh: trimesh.Trimesh
-    match shape:
-        case Box():
-            mesh = trimesh.creation.box(shape.size)
-        case Sphere():
-            mesh = trimesh.creation.icosphere(3, shape.radius)
-        case Cylinder():
-            mesh = trimesh.creation.cylinder(shape.radius, shape.length)
-        case Capsule():
-            mesh = trimesh.creation.capsule(shape.length, shape.radius)
-            mesh.apply_translation(-mesh.bounds.mean(axis=0))
-        case Plane():
-            mesh = trimesh.creation.box((PLANE_WIDTH * size, PLANE_WIDTH * size, PLANE_THICKNESS))
-            aside = np.eye(3)[np.abs(shape.normal).argmin()]
-            x = np.cross(shape.normal, aside)
-            x /= np.linalg.norm(x)
-            R = np.stack([x, np.cross(shape.normal, x), shape.normal], axis=1)
-            mesh.apply_transform(
-                transform(R, (shape.offset - 0.5 * PLANE_THICKNESS) * shape.normal)
-            )
-        case Mesh():
-            mesh = trimesh.Trimesh(shape.vertices, shape.triangles, process=False)
+    if isinstance(shape, Mesh):
+        mesh = trimesh.Trimesh(shape.vertices, shape.triangles, process=False)
+    elif isinstance(shape, Plane):
+        mesh = trimesh.creation.box((PLANE_WIDTH * size, PLANE_WIDTH * size, PLANE_THICKNESS))
+        below = transform(translation=np.array([0.0, 0.0, -0.5 * PLANE_THICKNESS]))
+        mesh.apply_transform(kind_of(shape).kernel(shape).T_shape_kernel @ below)
+    else:
+        corners = drawn_triangles(shape, SHAPE_SIDES)
+        mesh = trimesh.Trimesh(corners.reshape(-1, 3), np.arange(3 * len(corners)).reshape(-1, 3))
     return mesh
 
 

@@ -379,7 +379,7 @@ def test_both_versions_of_scene_text():
     ("old", "new", "message"),
     [
         (".\n", "", "line 33: the text ends without"),
-        ("box", "bax", "line 6: unknown shape 'bax'; known shapes: sphere, box"),
+        ("box", "bax", "line 6: unknown shape 'bax'; known shapes: box, sphere"),
         ("1 2 3", "1 2 x", "line 7: expected 3 numbers"),
         ("1 2 3", "1 2 0", "line 7: the size of a box must be x, y, z"),
         ("0 0 1 1", "0 0 0 0", "cannot be normalised"),

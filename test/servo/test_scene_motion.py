@@ -100,7 +100,7 @@ def test_a_path_used_again_is_not_planned_again_at_an_unreachable_target():
     drive, scene = started([(2.0, 3.0, 0.1, 1.5)])
     robot = drive.controller.robot
     beyond = robot.fk(GOAL)
-    beyond[0, 3] += 1.5  # the joints move in a plane
+    beyond[0, 3] += 1.5  # a point out of the plane of the joints
     drive.pose(beyond)
     while not drive.outputs or drive.last.state is not ServoState.JOINT_MOTION:
         drive.run(0.01)

@@ -75,7 +75,7 @@ class RobotScene:
         self.entry = SceneEntry()
         self.arm: Arm | None = None  # the arm in use; set by any thread
         # Steady times of the last publication and of the last check of joints [s].
-        self._budget = WorkBudget()  # for the spheres of all changes that wait together
+        self._budget = WorkBudget()  # shared by the spheres of all waiting changes
         self._publish_time = self._joint_check_time = -math.inf
 
     @property

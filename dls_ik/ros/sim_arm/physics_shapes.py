@@ -14,7 +14,8 @@ import numpy as np
 from dls_ik.core.types import Array
 from dls_ik.errors import RobotModelError
 from dls_ik.model.rotations import quaternion_from_rotation, transform
-from dls_ik.scene.shapes import Box, Capsule, Cylinder, Mesh, Plane, Shape, Sphere
+from dls_ik.scene.shape_table import as_mesh, kind_of
+from dls_ik.scene.shapes import Mesh, Shape
 from dls_ik.text import quoted
 
 LIBRARY = "mujoco"
@@ -95,23 +96,16 @@ class SolidLibrary:
             by_facets: Whether a concave mesh is replaced by one tetrahedron for each triangle, if
                 possible; if False, it is replaced by its convex hull.
         """
-        kinds = mujoco().mjtGeom
-        match shape:
-            case Box(size):
-                yield {"type": kinds.mjGEOM_BOX, "size": 0.5 * size, **mujoco_pose(T)}
-            case Sphere(radius):
-                yield {"type": kinds.mjGEOM_SPHERE, "size": [radius, 0, 0], **mujoco_pose(T)}
-            case Cylinder(radius, length):
-                sizes = [radius, 0.5 * length, 0]
-                yield {"type": kinds.mjGEOM_CYLINDER, "size": sizes, **mujoco_pose(T)}
-            case Capsule(radius, length):
-                sizes = [radius, 0.5 * length, 0]
-                yield {"type": kinds.mjGEOM_CAPSULE, "size": sizes, **mujoco_pose(T)}
-            case Plane(normal, offset):
-                above = T @ transform(_basis(normal), offset * normal)
-                yield {"type": kinds.mjGEOM_PLANE, "size": [0, 0, 1], **mujoco_pose(above)}
-            case Mesh():
-                yield from self._mesh_geoms(spec, shape, T, by_facets)
+        kind = kind_of(shape)
+        if kind.mujoco is None:
+            yield from self._mesh_geoms(spec, as_mesh(shape), T, by_facets)
+            return
+        _, size, T_shape_kernel = kind.kernel(shape)
+        yield {
+            "type": getattr(mujoco().mjtGeom, kind.mujoco),
+            "size": size if kind.sizes else [0, 0, 1],  # planes are infinite
+            **mujoco_pose(T @ T_shape_kernel),
+        }
 
     def _mesh_geoms(
         self, spec: Any, mesh: Mesh, T: Array, by_facets: bool
@@ -250,10 +244,3 @@ def _flat_box(vertices: Array) -> tuple[Array, Array, Array]:
     along = (vertices - middle) @ R
     low, high = along.min(axis=0), along.max(axis=0)
     return middle + R @ (0.5 * (low + high)), R, np.maximum(0.5 * (high - low), MIN_THICKNESS)
-
-
-def _basis(z: Array) -> Array:
-    """Return a rotation (3, 3) whose third column is the unit vector z (3,)."""
-    x = np.cross(np.eye(3)[np.argmin(np.abs(z))], z)
-    x /= np.linalg.norm(x)
-    return np.column_stack([x, np.cross(z, x), z])
