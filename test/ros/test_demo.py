@@ -206,16 +206,16 @@ def test_a_motion_through_the_box_is_found_out():
 def test_a_box_that_a_busy_machine_sends_late_is_judged_while_it_is_there(pause):
     """The arm, which follows the figure, is in the way of the box before it appears."""
     plan = obstacle_plan(ROBOT, 0.3, RATE)
-    poses = plan.path.poses[plan.path.counted :]
+    poses = plan.path.poses[plan.path.first_evaluated :]
     k = np.arange(len(poses))
-    sent = k / RATE + np.where(k < plan.appears * RATE / 2.0, 0.0, pause)
+    sent = k / RATE + np.where(k < plan.box_appears * RATE / 2.0, 0.0, pause)
     q = np.repeat(np.array(HOME_POSITIONS)[None], len(poses), axis=0)
     found = evaluate_encounter(StreamRecording(sent, poses, sent, sent, q), plan, ROBOT, FK)
     there = k[found.is_there]
-    assert there[0] == round(plan.appears * RATE)
-    assert there[-1] == round(plan.goes * RATE)
+    assert there[0] == round(plan.box_appears * RATE)
+    assert there[-1] == round(plan.box_disappears * RATE)
     errors = np.linalg.norm(poses[:, :3, 3] - FK.pose(q[0])[:3, 3], axis=1)
-    lap = errors[: round((plan.goes - plan.appears) * RATE)]
+    lap = errors[: round((plan.box_disappears - plan.box_appears) * RATE)]
     assert found.error.max() == pytest.approx(lap.min(), abs=2e-3), "the figure is a whole lap"
 
 
