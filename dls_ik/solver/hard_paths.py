@@ -75,7 +75,7 @@ class PosePath(NamedTuple):
     Ts: Array  # (t, 4, 4) T_base_tip [m]
     dt: float  # [s] interval between targets
     start: Array  # (n,) joint positions at the first target [rad or m]
-    first_counted: int = 0  # index of the first target whose error counts: the start of lap 2
+    first_counted: int = 0  # index of the first target that counts: the start of lap 2
 
 
 class BareRun(NamedTuple):

@@ -100,3 +100,14 @@ def test_invalid_comparisons_are_refused():
         compare_on_path(WAM, ["jp"], path._replace(Ts=path.Ts[:1]))
     with pytest.raises(RobotModelError, match="one tip"):
         singular_path(RobotModel.from_urdf(URDF / "y_shape.urdf", tip=("E0", "E1")))
+
+
+def test_speeds_and_errors_are_those_of_the_second_lap():
+    path = singular_path(WAM)
+    found = compare_on_path(WAM, ["sd"], path)
+    run, peak = found.along["sd"], found.peaks()["sd"]
+    assert 0 < path.first_counted < len(path.Ts)
+    assert peak.fastest_joint == run.step[path.first_counted :].max() / path.dt
+    assert peak.largest_error == run.position_error[path.first_counted + 1 :].max()
+    assert peak.fastest_joint < 0.95 * run.step.max() / path.dt  # the first lap is another one
+    assert peak.largest_error < 0.95 * run.position_error.max()
