@@ -42,9 +42,9 @@ BOUND = {"odls": {"Delta": 2.0 / RATE}}  # [rad] options of methods that bound t
 
 def configurations(robot: RobotModel, case: str, count: int, rng: np.random.Generator) -> Any:
     """Return joint positions (count, n) of poses, and seeds (count, n)."""
-    q = robot.random(rng, count)
+    q = robot.random(count, rng)
     if case == "far":
-        return q, robot.random(rng, count)
+        return q, robot.random(count, rng)
     if case == "singular":
         half = count // 2
         q[:half, 3] = ELBOW + TOUCH * rng.normal(size=half)

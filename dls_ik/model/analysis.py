@@ -149,7 +149,7 @@ def conditioning(
         random_seed: Seed of the random configurations.
         rows: Number of rows of the Jacobian, POSE_ROWS or POSITION_ROWS.
     """
-    q = robot.random(np.random.default_rng(random_seed), samples)
+    q = robot.random(samples, np.random.default_rng(random_seed))
     s = singular_values(robot, q, rows)
     is_used = (s > RANK_TOLERANCE * s[:, :1]) & (s > RANK_TOLERANCE * ROTATION_WEIGHT)
     rank = int(is_used.sum(axis=1).max())
@@ -193,7 +193,7 @@ def singularities(robot: RobotModel, rows: int = POSE_ROWS) -> Singularities:
     search = _Search(robot, rows, rank)
     rng = np.random.default_rng(0)
     count = int(np.clip(STARTS_TIMES_JOINTS // robot.n, 8, 64))
-    q = descend(search.jacobians, robot, robot.random(rng, count), rank)
+    q = descend(search.jacobians, robot, robot.random(count, rng), rank)
     shares = search.shares(q)
     found: list[Singularity] = []
     for each in q[shares < SINGULAR_TOLERANCE]:
@@ -237,7 +237,7 @@ def _needed_joints(search: _Search, q: Array, rng: np.random.Generator) -> tuple
         q: (n,) singular configuration [rad or m].
         rng: Random generator.
     """
-    anywhere = search.robot.random(rng, NUM_TRIALS)
+    anywhere = search.robot.random(NUM_TRIALS, rng)
     trials = np.repeat(q[None], NUM_TRIALS, axis=0)
     needed = []
     for i in range(search.robot.n):
@@ -408,7 +408,7 @@ def joint_axes(robot: RobotModel) -> Axes:
 
     Only the joints between the base and the first tip are examined.
     """
-    q = robot.random(np.random.default_rng(0), NUM_INSTANTS)
+    q = robot.random(NUM_INSTANTS, np.random.default_rng(0))
     J = robot.jacobian(q)[:, :6].swapaxes(1, 2)  # (b, n, 6)
     moments, directions = J[..., :3], J[..., 3:]
     points = np.cross(directions, moments)  # point of each axis closest to the tip

@@ -72,8 +72,8 @@ def run(report: Reproduction, progress: Progress) -> None:
     """
     robot = RobotModel.wam()
     rng = np.random.default_rng(report.seed)
-    starts = robot.random(rng, report.samples)
-    goals = robot.fk(robot.random(rng, report.samples))
+    starts = robot.random(report.samples, rng)
+    goals = robot.fk(robot.random(report.samples, rng))
     report.settings["robot"] = "wam"
     report.printed += printed_rows()
     printed = {row["method"]: row for row in report.printed}

@@ -137,7 +137,7 @@ def start_configuration(
     spread = 0.3 * np.minimum(upper - lower, np.pi)
     rng = np.random.default_rng(START_SEED)
     near = middle + spread * rng.uniform(-1.0, 1.0, (START_SAMPLES, robot.n))
-    q = robot.clip(np.concatenate([near, robot.random(rng, START_SAMPLES)]))
+    q = robot.clip(np.concatenate([near, robot.random(START_SAMPLES, rng)]))
     x = robot.fk(q).reshape(len(q), -1, 4, 4)[:, 0, 0, 3]
     front: Array = (x - x.min()) / max(float(np.ptp(x)), 1e-9)
     s = np.asarray(np.linalg.svd(robot.jacobian(q), compute_uv=False), np.float64)

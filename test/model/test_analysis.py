@@ -126,7 +126,7 @@ def test_tied_joints_make_one_family_for_each_position_of_the_others():
 def test_conditioning_matches_the_singular_values():
     robot = RobotModel.wam()
     measured = conditioning(robot, samples=50, random_seed=3)
-    q = robot.random(np.random.default_rng(3), 50)
+    q = robot.random(50, np.random.default_rng(3))
     for i in (0, 49):
         J = difference_jacobian(robot.fk, q[i]) * np.array([[1.0]] * 3 + [[0.5]] * 3)
         s = np.linalg.svd(J, compute_uv=False)

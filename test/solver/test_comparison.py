@@ -64,7 +64,7 @@ def test_the_unreachable_path_leaves_the_workspace_by_half_its_width():
 
 @pytest.mark.parametrize("task", [None, Task.position_only(), Task.pointing("z"), Task("xz", "y")])
 def test_condition_numbers_equal_those_of_the_stepper(task):
-    Ts = WAM.fk(WAM.random(np.random.default_rng(2), 3))
+    Ts = WAM.fk(WAM.random(3, np.random.default_rng(2)))
     start = np.array([0.2, 0.6, 0.1, 1.5, 0.3, 0.4, 0.1])
     run = compare_on_path(WAM, ["jd"], PosePath("", Ts, 0.1, start), task).along["jd"]
     assert len(run.q) == len(run.condition) == len(run.step) + 1 == 4

@@ -84,7 +84,7 @@ def test_the_singularity_separates_the_methods(case):
 def test_out_of_reach_the_damped_methods_rest_and_the_plain_one_thrashes(case):
     session, presets = case
     arms = play(session, REACH, presets, until=6.0)
-    tips = session.robot.fk(session.robot.random(np.random.default_rng(5), 20000))[:, :3, 3]
+    tips = session.robot.fk(session.robot.random(20000, np.random.default_rng(5)))[:, :3, 3]
     nearest = np.linalg.norm(tips - presets[REACH].pose(5.5)[:3, 3], axis=1).min()
     assert nearest > 0.05
     last = {views[-1].name: max(view.measures.speed for view in views[-20:]) for views in arms}
@@ -138,6 +138,6 @@ def test_an_arm_starts_above_the_floor(name):
     boxes, (floor, _) = LinkBoxes(robot, shapes), extent(robot, shapes)
     q = start_configuration(robot, lambda q: boxes.heights(q) - floor)
     rng = np.random.default_rng(1)
-    best = np.max([boxes.heights(other) for other in robot.random(rng, 200)], axis=0)
+    best = np.max([boxes.heights(other) for other in robot.random(200, rng)], axis=0)
     assert (boxes.heights(q) >= np.minimum(best, floor) - 2e-3).all()
-    assert np.min([boxes.heights(other) for other in robot.random(rng, 200)]) < floor - 0.1
+    assert np.min([boxes.heights(other) for other in robot.random(200, rng)]) < floor - 0.1
