@@ -124,7 +124,8 @@ class IkSolver:
                 accepted too.
             seed: Start configuration (n,), or positions by joint name [rad or m], inside or outside
                 the limits. Default: the middle of the limits or, with ``starts="table"``, stored
-                configurations close to the pose.
+                configurations close to the pose. The answer need not be close to the seed; see
+                `solve_type` and `max_joint_change`.
             timeout: Maximum duration [s], checked between attempts; default: the solver's option.
                 The time to prepare the first call with a kind of task or with a new scene, and to
                 compute the reach bounds at the first unreachable pose, does not count.
