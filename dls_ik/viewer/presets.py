@@ -227,7 +227,7 @@ LIMIT_WATCH = (
     "{rest}: at the end of the target's rest, A is {off[0]:.0f} mm off and B {off[1]:.0f} mm."
 )
 LIMIT_DURATION = 4.0  # [s] time of the motion beyond the limit
-MAX_REACHED_ERROR = 5e-3  # [m] position errors of at most this value count as reached
+MAX_COMPENSATED_ERROR = 5e-3  # [m] position errors of at most this value count as reached
 COMPENSATED = "The other joints make up for the joint"
 NOT_FOUND = (
     "The other joints could make up for the joint, but the steps from here do not lead to such a "
@@ -263,7 +263,7 @@ def into_limit(arm: PathSearch) -> Preset | None:
     preset = Preset("Into a joint limit", "", LIMIT_METHODS, arm.start, *path, bare=False)
     off = _errors_at_rest(robot, preset, arm.task)
     rest = NOT_FOUND if best.is_reached else NOT_REDUNDANT
-    if off[-1] <= MAX_REACHED_ERROR:
+    if off[-1] <= MAX_COMPENSATED_ERROR:
         rest = COMPENSATED
     joint = robot.joint_names[best.joint]
     return preset._replace(
@@ -283,7 +283,7 @@ def _errors_at_rest(robot: RobotModel, preset: Preset, task: Tasks) -> list[floa
         for k in range(round(until / BARE_STEP_DURATION)):
             source.set_target(preset.pose(k * BARE_STEP_DURATION))
             sample = source.step(k * BARE_STEP_DURATION)
-            source.wait_for_planner()  # on the page 10 ms pass between the steps
+            source.wait_for_planner()  # the page leaves the planner 10 ms per step
         source.close()
         errors.append(float(np.max(sample.position_error)))
     return errors
