@@ -108,8 +108,8 @@ def free_start(
     """Return a configuration (n,) that keeps all distances, and place joints outside the chain."""
     while True:
         if other is not None:
-            scene.set_joints(other.named(other.random(rng)))
-        q = scene.robot.random(rng)
+            scene.set_joints(other.named(other.random(rng=rng)))
+        q = scene.robot.random(rng=rng)
         if clearance(scene, q) > MIN_DISTANCE:
             return q
 
@@ -178,7 +178,7 @@ def _act(controller: Controller, rng: np.random.Generator, now: float, T: Array)
         return T
     try:
         if choice < 0.008:
-            T = robot.fk(robot.random(rng))
+            T = robot.fk(robot.random(rng=rng))
             controller.follow_pose(T, now)
         elif choice < 0.2:
             T = T.copy()
@@ -187,7 +187,7 @@ def _act(controller: Controller, rng: np.random.Generator, now: float, T: Array)
         elif choice < 0.203:
             controller.follow_twist(rng.normal(0.0, rng.choice([0.1, 1.0]), 6), now)
         elif choice < 0.2035:
-            Ts = np.array([robot.fk(robot.random(rng)) for _ in range(4)])
+            Ts = np.array([robot.fk(robot.random(rng=rng)) for _ in range(4)])
             controller.follow_trajectory(Ts, rng.uniform(0.1, 1.0), now)
         elif choice < 0.204:
             controller.pause()

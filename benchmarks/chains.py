@@ -63,7 +63,7 @@ class ChainSolver:
 
     def poses(self, count: int, seed: int, seeded: bool) -> Poses:
         """Draw random poses, which are the same with seeds and without."""
-        qs, seeds = (self.robot.random(np.random.default_rng([seed, k]), count) for k in range(2))
+        qs, seeds = (self.robot.random(count, np.random.default_rng([seed, k])) for k in range(2))
         return Poses(qs, self.fk(qs), seeds if seeded else None)
 
     def seconds_on_one_thread(self, poses: Poses) -> float:

@@ -42,9 +42,9 @@ BOUND = {"odls": {"Delta": 2.0 / RATE}}  # [rad] options of methods that bound t
 
 def configurations(robot: RobotModel, case: str, count: int, rng: np.random.Generator) -> Any:
     """Return joint positions (count, n) of poses, and seeds (count, n)."""
-    q = robot.random(rng, count)
+    q = robot.random(count, rng)
     if case == "far":
-        return q, robot.random(rng, count)
+        return q, robot.random(count, rng)
     if case == "singular":
         half = count // 2
         q[:half, 3] = ELBOW + TOUCH * rng.normal(size=half)
@@ -77,14 +77,14 @@ def solved(
 
 
 def bare(path: Path, name: str) -> list[float]:
-    """Make one step per target; return the maximum joint speed [rad/s] and the errors of lap 2.
+    """Make one step per target; return the maximum joint speed [rad/s] and the errors in lap 2.
 
     The errors are the maximum and the rms position error [mm].
     """
     robot, Ts = RobotModel.wam(), targets(path)
     stepper = Stepper(robot, name, path.start(), **BOUND.get(name, {}))
     q = stepper.run(Ts, len(Ts)).q
-    asked = RATE * float(np.abs(np.diff(q, axis=0)).max())
+    asked = RATE * float(np.abs(np.diff(q[len(Ts) // 2 :], axis=0)).max())
     return [asked, *judged(robot, q[1:], Ts)]
 
 

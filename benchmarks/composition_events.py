@@ -127,7 +127,7 @@ def draw_start(
             values[joint] = float(rng.uniform(low, high))
         world = Surrounding(model, values).world()
         for _ in range(TRIES):
-            q = model.robot.random(rng)
+            q = model.robot.random(rng=rng)
             if not world.least(q[None], np.full(len(world.pairs), distance + 2e-3)):
                 return q, values
 
@@ -166,7 +166,7 @@ def draw_place(
 def pose(stream: Stream, rng: np.random.Generator) -> str:
     """Send a single pose: anywhere, nearby, in an object, or beyond reach."""
     robot, kind = stream.robot, rng.random()
-    T = robot.fk(robot.random(rng))
+    T = robot.fk(robot.random(rng=rng))
     if kind < 0.6:
         T = robot.fk(stream.q)
         T[:3, 3] += toward(stream, rng)

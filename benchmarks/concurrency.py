@@ -240,7 +240,7 @@ def ask_fk(world: World, rng: np.random.Generator) -> Steps:
         yield float(rng.exponential(ASK))
         robot, first = world.history.model, world.history.last_ready
         links = rng.choice(robot.tree.links, 2).tolist() if rng.random() < 0.5 else [robot.tip]
-        q = dict(zip(robot.joint_names, robot.random(rng).tolist(), strict=True))
+        q = dict(zip(robot.joint_names, robot.random(rng=rng).tolist(), strict=True))
         request = GetPositionFK.Request(fk_link_names=links)
         request.robot_state.joint_state = JointState(name=list(q), position=list(q.values()))
         response = yield world.call("compute_fk", request)
@@ -263,7 +263,7 @@ def ik_request(robot: RobotModel, rng: np.random.Generator) -> tuple[Any, str, n
     request = GetPositionIK.Request()
     asked = request.ik_request
     kind = rng.choice(["tip", "link", "far", "nonsense"], p=[0.7, 0.1, 0.1, 0.1])
-    q = robot.random(rng)
+    q = robot.random(rng=rng)
     link = robot.tip if rng.random() < 0.5 else ""
     if kind == "link":
         link = str(rng.choice([name for name in robot.tree.links if name != robot.base]))
@@ -275,7 +275,7 @@ def ik_request(robot: RobotModel, rng: np.random.Generator) -> tuple[Any, str, n
     asked.avoid_collisions = bool(rng.random() < 0.2)
     asked.timeout = Duration(nanosec=int(rng.choice([0, 1_000_000, 20_000_000, 100_000_000])))
     if rng.random() < 0.7:
-        seed = robot.random(rng)
+        seed = robot.random(rng=rng)
         asked.robot_state.joint_state = JointState(name=robot.joint_names, position=seed)
     if kind == "nonsense":
         how = int(rng.integers(3))
@@ -360,7 +360,7 @@ def send_targets(world: World, rng: np.random.Generator) -> Steps:
 
 def _maker(kind: str, robot: RobotModel, rng: np.random.Generator) -> Callable[[float], Any]:
     """Return a function from time to messages, for a robot that may be replaced soon."""
-    middle = 0.5 * (robot.random(rng) + robot.clip(np.zeros(robot.n)))
+    middle = 0.5 * (robot.random(rng=rng) + robot.clip(np.zeros(robot.n)))
     swing, speed = 0.3 * rng.standard_normal(robot.n), rng.uniform(1.0, 4.0)
 
     def pose(t: float) -> Any:

@@ -192,7 +192,7 @@ def leave_sphere(
     scene.add_sphere("far", 0.1, transform(translation=FAR))
     controller = Controller(robot, scene=scene, acceleration=5.0, when_stuck="hold")
     controller.seed(q)
-    controller.follow_pose(robot.fk(robot.random(rng)), 0.0)
+    controller.follow_pose(robot.fk(robot.random(rng=rng)), 0.0)
     for i in range(cycles):
         if moves:
             scene.move("far", transform(translation=FAR + np.array([0.0, 0.01 * (i % 7), 0.0])))

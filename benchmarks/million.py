@@ -27,7 +27,7 @@ def poses(robot: RobotModel, b: int, rng: np.random.Generator) -> np.ndarray:
     Ts = np.empty((b, 4, 4))
     for first in range(0, b, CHUNK):
         part = Ts[first : first + CHUNK]
-        part[:] = robot.fk(robot.random(rng, len(part)))
+        part[:] = robot.fk(robot.random(len(part), rng))
     return Ts
 
 

@@ -26,9 +26,9 @@ COLUMNS = columns(
 
 def row(robot: RobotModel, samples: int, rng: np.random.Generator, near: bool) -> list[Any]:
     """Return the figures of one robot."""
-    q = robot.random(rng, samples)
+    q = robot.random(samples, rng)
     Ts = robot.fk(q)
-    seeds = robot.clip(q + rng.normal(0.0, NEAR, q.shape)) if near else robot.random(rng, samples)
+    seeds = robot.clip(q + rng.normal(0.0, NEAR, q.shape)) if near else robot.random(samples, rng)
     many = IkSolver(robot, solve_type="distance", num_candidates=REFERENCE, starts="random")
     solver, first = IkSolver(robot, solve_type="distance"), IkSolver(robot)
     best = np.linalg.norm(many.solve_batch(Ts, seeds).q - seeds, axis=1)

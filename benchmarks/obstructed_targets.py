@@ -57,7 +57,7 @@ def free_configuration(scene: PlanningScene, rng: np.random.Generator, distance:
     """Draw a configuration (n,) in which all pairs keep a distance [m]."""
     pairs = path_pairs(scene.snapshot, distance)
     while True:
-        q = scene.robot.random(rng)
+        q = scene.robot.random(rng=rng)
         if pairs.near(q) is None:
             return q
 

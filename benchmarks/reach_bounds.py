@@ -18,7 +18,7 @@ COLUMNS = columns("robot; not found [%] :.1f; of these proved [%] :.1f")
 
 def poses_in_box(robot: RobotModel, rng: np.random.Generator, count: int) -> Array:
     """Return poses (count, 4, 4) with uniform rotations in the box of the tip."""
-    seen = robot.fk(robot.random(rng, 20_000))[:, :3, 3]
+    seen = robot.fk(robot.random(20_000, rng))[:, :3, 3]
     Q, upper = np.linalg.qr(rng.normal(size=(count, 3, 3)))
     Q *= np.sign(np.diagonal(upper, axis1=1, axis2=2))[:, None]
     Q[:, :, 0] *= np.linalg.det(Q)[:, None]

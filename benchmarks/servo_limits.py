@@ -76,7 +76,7 @@ def act(controller: Controller, rng: np.random.Generator, now: float, T: np.ndar
     """Send the controller a random input or nothing, and return the last pose of the stream."""
     robot, choice = controller.robot, rng.random()
     if choice < 0.004:  # a jump, now and then beyond reach
-        T = robot.fk(robot.random(rng))
+        T = robot.fk(robot.random(rng=rng))
         T[:3, 3] *= rng.choice([1.0, 1.0, 3.0])
         controller.follow_pose(T, now)
     elif choice < 0.3:  # the next of a stream
@@ -86,7 +86,7 @@ def act(controller: Controller, rng: np.random.Generator, now: float, T: np.ndar
     elif choice < 0.302:
         controller.follow_twist(rng.normal(0.0, rng.choice([0.1, 1.0, 100.0]), 6), now)
     elif choice < 0.303:
-        Ts = np.array([robot.fk(robot.random(rng)) for _ in range(5)])
+        Ts = np.array([robot.fk(robot.random(rng=rng)) for _ in range(5)])
         controller.follow_trajectory(Ts, rng.uniform(0.01, 1.0), now)
     elif choice < 0.304:
         controller.pause() if rng.random() < 0.3 else controller.refuse("a test")
@@ -96,7 +96,7 @@ def act(controller: Controller, rng: np.random.Generator, now: float, T: np.ndar
 def begin(controller: Controller, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Start at random joint positions, sometimes outside the limits; return them and the pose."""
     robot = controller.robot
-    q = robot.random(rng)
+    q = robot.random(rng=rng)
     if rng.random() < 0.2:
         q = q + rng.normal(0.0, 0.5, robot.n)
     controller.reset()

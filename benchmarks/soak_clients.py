@@ -45,10 +45,10 @@ class Asker:
         robot, rng, tolerance = self._robot, self._rng, SolverOptions().position_tolerance
         while True:
             yield float(rng.exponential(MEAN_PAUSE))
-            T, other = (robot.fk(robot.random(rng)) for _ in range(2))
+            T, other = (robot.fk(robot.random(rng=rng)) for _ in range(2))
             if rng.random() < HARD:
                 T[:3, :3] = other[:3, :3]
-            request = ik_request(T, robot.random(rng), joint_names=robot.joint_names)
+            request = ik_request(T, robot.random(rng=rng), joint_names=robot.joint_names)
             self._found["sent"] += 1
             begin = time.monotonic()
             try:

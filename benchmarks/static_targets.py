@@ -63,7 +63,7 @@ def run(case: Case) -> Found:
     controller, nearest = solvers(*case[:4])
     robot, begin = controller.robot, case.target * 1e4
     rng = np.random.default_rng((case.seed, case.target))  # every method gets the same
-    q, T = robot.random(rng), robot.fk(robot.random(rng))
+    q, T = robot.random(rng=rng), robot.fk(robot.random(rng=rng))
     controller.reset()
     controller.seed(q)
     controller.follow_pose(T, begin)

@@ -24,7 +24,7 @@ COLUMNS = columns("robot; joints :d; method; reached [%] :.1f; median [ms] :.2f;
 def row(robot: RobotModel, method: str, samples: int, timeout: float, seed: int) -> list[Any]:
     """Return the results of one method for one robot; None if the method is not applicable."""
     rng = np.random.default_rng(seed)
-    Ts, seeds = robot.fk(robot.random(rng, samples)), robot.random(rng, samples)
+    Ts, seeds = robot.fk(robot.random(samples, rng)), robot.random(samples, rng)
     start = [robot.name, robot.n, method]
     try:
         solver = IkSolver(robot, method, timeout=timeout, max_restarts=None)

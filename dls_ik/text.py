@@ -5,7 +5,7 @@
 import json
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, is_dataclass
 from difflib import SequenceMatcher
 from typing import Any
@@ -75,7 +75,9 @@ def did_you_mean(word: object, known: Iterable[str], form: str = "{}") -> str:
     return form.format(f"did you mean {' or '.join(map(escape, alike))}?") if alike else ""
 
 
-def suggest_names(words: Iterable[object], known: Iterable[str]) -> str:
+def suggest_names(
+    words: Iterable[object], known: Iterable[str], usual: Mapping[str, str] | None = None
+) -> str:
     """Return a suggestion of similar known names for one or more unknown names.
 
     If no known name is similar to any of the unknown names, the text lists the known names.
@@ -83,9 +85,15 @@ def suggest_names(words: Iterable[object], known: Iterable[str]) -> str:
     Args:
         words: Unknown names.
         known: Known names.
+        usual: Known names by names that people use elsewhere, such as ``damping``; a known name
+            is suggested for these even if it is not similar.
     """
-    words, known = list(words), list(known)
-    hints = {str(word)[:MAX_COMPARED]: did_you_mean(word, known) for word in words}
+    words, known, usual = list(words), list(known), usual or {}
+    hints = {}
+    for word in words:
+        meant = usual.get(str(word).lower().strip("_"))
+        hint = f"did you mean {meant}?" if meant in known else did_you_mean(word, known)
+        hints[str(word)[:MAX_COMPARED]] = hint
     if len(words) == 1 and all(hints.values()):
         return next(iter(hints.values()))
     found = [f"{escape(word)}: {hint}" for word, hint in hints.items() if hint]

@@ -27,7 +27,7 @@ print(f"from where the arm is, that is {moved:.2f} rad away, the nearest {least:
 several = solver.solve_all(T, count=6)
 print(f"{len(several)} solutions; joint 3 at {[round(float(q[2]), 2) for q in several]}")
 
-goals = robot.fk(robot.random(np.random.default_rng(0), 1000))  # (1000, 4, 4)
+goals = robot.fk(robot.random(1000, np.random.default_rng(0)))  # (1000, 4, 4)
 batch = solver.solve_batch(goals)  # uses all cores
 print(f"{batch.success.mean():.1%} of {len(batch)} poses in {batch.duration:.3f} s")
 

@@ -113,7 +113,7 @@ def wild_reference(rng, robot, q):
     """Return a random reference: inside the limits, near, at a limit, or absurd."""
     kind = rng.integers(5)
     if kind == 0:
-        return robot.random(rng)
+        return robot.random(rng=rng)
     if kind == 1:
         return q + rng.normal(size=robot.n) * 1e-3
     if kind == 2:

@@ -202,9 +202,9 @@ def new_comparison(
         seed: Seed of the random numbers.
     """
     rng = np.random.default_rng(seed)
-    poses = robot.fk(robot.random(rng, samples))
+    poses = robot.fk(robot.random(samples, rng))
     results = np.zeros((len(methods), samples), RESULT)
-    seeds = robot.random(rng, samples)
+    seeds = robot.random(samples, rng)
     return MethodComparison(robot, methods, poses, seeds, results, [None] * len(methods))
 
 

@@ -178,7 +178,7 @@ def random_facts(scene: PlanningScene, samples: int, seed: int) -> dict[str, Any
     """
     if samples == 0:
         return None
-    q = scene.robot.random(np.random.default_rng(seed), samples)
+    q = scene.robot.random(samples, np.random.default_rng(seed))
     colliding = np.flatnonzero(scene.in_collision(q))
     counted: Counter[Pair] = Counter()
     for i in colliding[:MAX_COUNTED]:

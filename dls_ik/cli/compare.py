@@ -224,7 +224,7 @@ def _print(found: PathComparison) -> None:
     about = f"{found.robot.name} {path.about}: {len(path.Ts)} targets, {1.0 / path.dt:g} per second"
     console.print(about, style="bold", markup=False, soft_wrap=True)
     print_method_table(console, headings, rows)
-    lap = " of the second lap" if path.first_counted else ""
+    lap = ", both of the second lap" if path.first_counted else ""
     console.print()
     print_note(
         console,

@@ -165,7 +165,7 @@ def _batch() -> str:
     from dls_ik import IkSolver, RobotModel
 
     robot = RobotModel.wam()
-    poses = robot.fk(robot.random(np.random.default_rng(0), 500))
+    poses = robot.fk(robot.random(500, np.random.default_rng(0)))
     result = IkSolver(robot).solve_batch(poses)
     if not result.success.all():
         raise ValueError(f"{np.sum(~result.success)} of 500 reachable poses are not solved")

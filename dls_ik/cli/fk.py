@@ -66,7 +66,7 @@ def fk(
     if count is None:
         answers = [_answer(robot, *joint_vector(robot, given, "--q", deg), links)]
     else:
-        configurations = robot.random(np.random.default_rng(seed), count)
+        configurations = robot.random(count, np.random.default_rng(seed))
         answers = [_answer(robot, q, {}, links) for q in configurations]
     if as_json:
         output.print_json(answers[0] if count is None else answers)

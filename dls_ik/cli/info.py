@@ -36,7 +36,9 @@ if TYPE_CHECKING:
 
 MAX_TIPS = 4  # maximum number of tips that are described without --tip
 MAX_FAMILIES = 10  # maximum number of families of singular configurations that are printed
+MAX_POSITIONS = 4  # maximum number of joint positions of a family that are printed
 NUM_COLLISION_SAMPLES = 2000  # random configurations checked for collisions
+ANGLE_TOLERANCE = 1e-6  # [rad] rounding of angles that are given within half a turn
 LIMIT_FIELDS = ("lower", "upper", "velocity")
 
 
@@ -143,27 +145,52 @@ def _chain_facts(robot: RobotModel, around: ChosenScene, quick: bool) -> dict[st
 
 
 def _dexterity(robot: RobotModel) -> dict[str, Any]:
-    """Return a JSON document with rank, conditioning and singular configurations of a chain."""
-    from dls_ik.model.analysis import ROTATION_WEIGHT, conditioning, singularities
+    """Return a JSON document with rank, conditioning and singular configurations of a chain.
 
-    measured, found = conditioning(robot), singularities(robot)
-    return {
+    The position is analysed instead of the pose if the orientation follows from it, and in
+    addition to the pose if the chain cannot reach a pose in general.
+    """
+    from dls_ik.model.analysis import POSITION_ROWS, ROTATION_WEIGHT, analysed_rows, conditioning
+
+    rows, *others = analysed_rows(robot)
+    measured = conditioning(robot, rows=rows)
+    facts = {
         "rank": measured.rank,
         "redundancy": robot.n - measured.rank,
         "conditioning": {
+            "task": _task_name(rows),
             "metres_per_radian": ROTATION_WEIGHT,
             "samples": len(measured.least),
             "least_singular_value": _quantiles(measured.least),
             "condition_number": _quantiles(measured.condition),
         },
-        "singularities": {
-            "starts": found.starts,
-            "families": [_family(robot, family) for family in found.families],
-            "most_nearly_singular": {
-                "q": robot.named(found.worst),
-                "share_of_largest": found.least,
-                **found.weak._asdict(),
-            },
+        "singularities": _singularities(robot, rows),
+    }
+    if others:
+        facts["position_singularities"] = _singularities(robot, POSITION_ROWS)
+    return facts
+
+
+def _task_name(rows: int) -> str:
+    """Return the name of the task that consists of the first `rows` rows of the Jacobian."""
+    from dls_ik.model.analysis import POSITION_ROWS
+
+    return "position" if rows == POSITION_ROWS else "pose"
+
+
+def _singularities(robot: RobotModel, rows: int) -> dict[str, Any]:
+    """Return a JSON document with the singular configurations of the pose or the position."""
+    from dls_ik.model.analysis import singularities
+
+    found = singularities(robot, rows)
+    return {
+        "task": _task_name(rows),
+        "starts": found.starts,
+        "families": [_family(robot, family) for family in found.families],
+        "most_nearly_singular": {
+            "q": robot.named(found.worst),
+            "share_of_largest": found.least,
+            **found.weak._asdict(),
         },
     }
 
@@ -174,18 +201,24 @@ def _quantiles(values: Any) -> dict[str, float]:
 
 
 def _family(robot: RobotModel, family: Singularity) -> dict[str, Any]:
-    """Return a family of singular configurations as a JSON document; angles are in [-pi, pi).
+    """Return a family of singular configurations as a JSON document.
+
+    Angles are in (-pi, pi] where the joint limits allow it.
 
     A family is a set of singular configurations in which some joints have given positions and the
     other joints are free.
     """
-    turned = np.remainder(family.q + math.pi, 2.0 * math.pi) - math.pi
-    q = np.where(robot.continuous, turned, family.q)
+    start = ANGLE_TOLERANCE - math.pi
+    turned = np.remainder(family.q - start, 2.0 * math.pi) + start
+    turned = np.where(robot.continuous, turned, robot.clip(turned))
+    is_turned = np.abs(np.remainder(turned - family.q + 1.0, 2.0 * math.pi) - 1.0) < ANGLE_TOLERANCE
+    is_angle = np.array([unit == "rad" for unit in robot.units])
+    q = np.where(is_angle & is_turned, turned, family.q)
     q[np.abs(q) < 1e-9] = 0.0
     names = robot.joint_names
     return {
         "joints": {names[i]: float(q[i]) for i in family.joints},
-        "tied": family.is_tied,
+        "tied": [names[i] for i in family.tied],
         "example": robot.named(q),
         "rank": family.rank,
         **family.loss._asdict(),
@@ -248,7 +281,17 @@ def _print_chain(console: Console, chain: dict[str, Any], many: bool) -> None:
     print_heading(console, f"Structure{where}")
     print_pairs(console, _structure(chain))
     print_heading(console, f"Singular configurations{where}")
-    _print_singularities(console, chain)
+    if chain["singularities"]["task"] == "position":
+        print_note(
+            console,
+            "Of the position: the orientation follows from the position of this arm, so that it "
+            "cannot reach a pose in general.",
+            style="",
+        )
+    _print_singularities(console, chain, chain["singularities"])
+    if "position_singularities" in chain:
+        print_heading(console, f"Singular configurations of the position{where}")
+        _print_singularities(console, chain, chain["position_singularities"])
 
 
 def _collisions(facts: dict[str, Any]) -> list[tuple[str, str]]:
@@ -271,6 +314,8 @@ def _structure(chain: dict[str, Any]) -> list[tuple[str, str]]:
     reach, figures = chain["reach"], chain["conditioning"]
     seen = f"random configurations: {reach['seen'][0]:.3f} to {reach['seen'][1]:.3f} m"
     smallest, condition = figures["least_singular_value"], figures["condition_number"]
+    is_pose = figures["task"] == "pose"
+    weighs = f"1 rad weighs {figures['metres_per_radian']:g} m" if is_pose else "of the position"
     axes = [("axes", f"{', '.join(run)} meet in a point") for run in chain["axes"]["meeting"]]
     axes += [("axes", f"{', '.join(run)} are parallel") for run in chain["axes"]["parallel"]]
     return [
@@ -280,19 +325,22 @@ def _structure(chain: dict[str, Any]) -> list[tuple[str, str]]:
         ("", f"from the point {_vector(reach['from'])} m of the first axis, in {chain['base']}"),
         (
             "smallest singular value",
-            f"median {smallest['median']:.3g}, 5 % below {smallest['p5']:.2g} "
-            f"(1 rad weighs {figures['metres_per_radian']:g} m)",
+            f"median {smallest['median']:.3g}, 5 % below {smallest['p5']:.2g} ({weighs})",
         ),
         ("condition number", f"median {condition['median']:.3g}, 5 % above {condition['p95']:.3g}"),
     ]
 
 
-def _print_singularities(console: Console, chain: dict[str, Any]) -> None:
+def _print_singularities(console: Console, chain: dict[str, Any], found: dict[str, Any]) -> None:
     """Print the families of singular configurations.
 
     If there are none, print the configuration that is closest to singular.
+
+    Args:
+        console: Console to print to.
+        chain: Results for the chain.
+        found: Singular configurations of the pose or of the position.
     """
-    found = chain["singularities"]
     families = found["families"]
     if not families:
         worst = found["most_nearly_singular"]
@@ -306,9 +354,9 @@ def _print_singularities(console: Console, chain: dict[str, Any]) -> None:
         return
     groups: dict[Any, list[dict[str, Any]]] = {}
     for family in families:
-        groups.setdefault((*family["joints"], family["tied"]), []).append(family)
+        groups.setdefault((*family["joints"], *family["tied"]), []).append(family)
     for group in list(groups.values())[:MAX_FAMILIES]:
-        console.print(Text(_condition(group)), soft_wrap=True)
+        console.print(Text(_condition(group)))
         rank = f"rank {group[0]['rank']}"
         print_pairs(console, [(rank, f"lost: {_loss(group[0])}")], indent=2)
     if len(groups) > MAX_FAMILIES:
@@ -327,15 +375,22 @@ def _condition(group: list[dict[str, Any]]) -> str:
     Args:
         group: Families that fix the same joints, at different positions.
     """
-    names = list(group[0]["joints"])
+    names, tied = list(group[0]["joints"]), group[0]["tied"]
     if not names:
         return "everywhere"
-    if group[0]["tied"]:
-        return f"{' and '.join(names)} together, as {_joint_values(group[0]['joints'])}"
-    values = [{figure(family["joints"][name]): None for family in group} for name in names]
+    fixed = [name for name in names if name not in tied]
+    positions = [{name: family["joints"][name] for name in fixed} for family in group]
+    values = [{figure(each[name]): None for each in positions} for name in fixed]
     if math.prod(map(len, values)) == len(group):
-        return ", ".join(f"{n} = {' or '.join(v)}" for n, v in zip(names, values, strict=True))
-    return "; or ".join(_joint_values(family["joints"]) for family in group)
+        parts = [f"{n} = {' or '.join(v)}" for n, v in zip(fixed, values, strict=True)]
+    else:
+        shown = "; or ".join(map(_joint_values, positions[:MAX_POSITIONS]))
+        more = len(positions) - MAX_POSITIONS
+        parts = [f"{shown}; and {more} more" if more > 0 else shown]
+    if tied:
+        example = {name: group[0]["joints"][name] for name in tied}
+        parts.append(f"{' and '.join(tied)} together, as {_joint_values(example)}")
+    return ", ".join(parts)
 
 
 def _loss(family: dict[str, Any]) -> str:

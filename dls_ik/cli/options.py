@@ -17,6 +17,7 @@ from dls_ik.cli import output
 from dls_ik.core.types import Array
 from dls_ik.errors import AmbiguousTipError
 from dls_ik.model.files import shipped_names
+from dls_ik.model.joint import TURN_TOLERANCE
 from dls_ik.text import did_you_mean, listing, quoted
 
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ ROBOT_HELP = (
 TASK_CHOICES = ("pose", "position", "pointing", "pointing-x", "pointing-y")
 SET_WORDS = {"true": True, "false": False, "none": None}  # meanings of words in --set
 PAIRS_METAVAR = "NAME=VALUE,..."  # metavar of options whose callback is joint_values
-TURN_TOLERANCE = 1e-2  # [rad] excess over a turn that counts as rounding
 
 SECONDS_RANGE, TIMEOUT_RANGE = click.FloatRange(0.0), click.FloatRange(0.0, 3600.0)
 POSITIVE = click.FloatRange(0.0, min_open=True)

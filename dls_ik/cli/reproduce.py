@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """``dls-ik reproduce``: repeated computation of a published table or figure.
 
-The terminal shows each published number dim below the measured one. A report has the same content
-as one HTML file, or as a Markdown file with its pictures in a folder next to it.
+The terminal shows each published number dim beside the measured one, or below it on a narrow
+terminal. A report has the same content as one HTML file, or as a Markdown file with its pictures in
+a folder next to it.
 """
 
 import shutil
@@ -25,8 +26,10 @@ from dls_ik.cli.options import plugin_option
 from dls_ik.cli.terminal import ProgressBars, empty_table, stdout_console, table_width
 from dls_ik.reproduce.experiment import (
     ALL_EXPERIMENTS,
+    EMPTY,
     EXPERIMENTS,
     MARK,
+    PRINTED_HEADING,
     Cell,
     Column,
     Experiment,
@@ -54,7 +57,7 @@ Run = list[tuple[Experiment, Reproduction]]
     short_help="Run a published experiment again.",
 )
 @plugin_option
-@click.argument("what", type=click.Choice([*EXPERIMENTS, ALL_EXPERIMENTS]), metavar="WHAT")
+@click.argument("what", metavar="WHAT")
 @click.option("--samples", type=int, help="Number of samples; each experiment has a default.")
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0)
 @click.option("--rows", metavar="NAMES", help="Run only these rows, such as jp,sd (table-v).")
@@ -83,6 +86,9 @@ def reproduce(
     latex_path: str | None,
 ) -> None:
     """Run a published experiment again, and print the results next to the published ones."""
+    experiments = [
+        experiment(name) for name in (EXPERIMENTS if what == ALL_EXPERIMENTS else [what])
+    ]
     if what == ALL_EXPERIMENTS:
         report_path = report_path or DEFAULT_REPORT
         if plot is not None:
@@ -93,9 +99,6 @@ def reproduce(
     if report_path is not None:
         check_report(Path(report_path))
     output.check_outputs(json_path, report_path, latex_path, plot=plot)
-    experiments = [
-        experiment(name) for name in (EXPERIMENTS if what == ALL_EXPERIMENTS else [what])
-    ]
     if what == ALL_EXPERIMENTS and (rows is not None or reading is not None):
         raise click.UsageError(
             f"--rows and --reading need a single experiment; got {ALL_EXPERIMENTS}"
@@ -215,21 +218,36 @@ def _print_report(console: Console, experiment: Experiment, report: Reproduction
     console.print()
     console.print(Text(experiment.title, style="bold"))
     console.print(Text(f"{experiment.source}; {experiment.about(report)}", style="dim"))
+    warning = experiment.warning(report)
+    if warning:
+        console.print(Text(f"{warning}.", style="yellow"))
     for table in experiment.tables:
         console.print()
-        lines = table.lines(report)
+        lines = [line for line in table.lines(report) if _has_figures(table, line)]
         if lines or not table.series:
             _print_table(console, table, lines, experiment.mark_means)
     for note in report.notes:
         bullet = RichTable.grid(padding=(0, 1))
-        bullet.add_row("*" if note.isascii() else "\u2022", Text(note))
+        bullet.add_row("-" if note.isascii() else "\u2022", Text(note))
         console.print(bullet)
+
+
+def _has_figures(table: ResultTable, line: list[Cell]) -> bool:
+    """Return whether a line of a table has a measured or printed value besides its names."""
+    return any(
+        cell.printed or cell.measured != EMPTY
+        for column, cell in zip(table.columns, line, strict=True)
+        if not column.is_left
+    )
 
 
 def _print_table(
     console: Console, table: ResultTable, lines: list[list[Cell]], mark_means: str
 ) -> None:
-    """Print a table of results; if the terminal is too narrow, without the less important columns.
+    """Print a table of results, with the published figures beside ours if the terminal is wide.
+
+    If the terminal is too narrow, the less important columns are omitted, and then the published
+    figures are printed below ours.
 
     Args:
         console: Console to print to.
@@ -237,32 +255,49 @@ def _print_table(
         lines: Cells of the table.
         mark_means: Meaning of the mark of results that differ from the published ones.
     """
-    unbounded, shown = console.options.update(width=10**4), _rich_table(table, lines, True)
-    if Measurement.get(console, unbounded, shown).minimum > console.width:
-        kept = [i for i, column in enumerate(table.columns) if not column.is_spare]
-        table = replace(table, columns=tuple(table.columns[i] for i in kept))
-        lines = [[line[i] for i in kept] for line in lines]
-    shown = _rich_table(table, lines, break_headings=False)
-    if table_width(console, shown) > console.width:
-        shown = _rich_table(table, lines, break_headings=True)
+    kept = [i for i, column in enumerate(table.columns) if not column.is_spare]
+    narrow = replace(table, columns=tuple(table.columns[i] for i in kept))
+    fewer = [[line[i] for i in kept] for line in lines]
+    has_printed = any(cell.printed for line in lines for cell in line)
+    is_beside = True
+    for columns, cells, is_beside in (
+        (table, lines, True), (narrow, fewer, True), (table, lines, False), (narrow, fewer, False),
+    ):  # fmt: skip
+        shown = _rich_table(columns, cells, is_beside, break_headings=False)
+        if table_width(console, shown) > console.width:
+            shown = _rich_table(columns, cells, is_beside, break_headings=True)
+        if (has_printed or not is_beside) and _minimum_width(console, shown) <= console.width:
+            break
     # The table may be wider than the terminal, which wraps lines; rich would cut numbers off.
-    width = max(console.width, Measurement.get(console, console.options, shown).minimum)
+    width = max(console.width, _minimum_width(console, shown))
     console.print(shown, width=width, crop=False)
-    if any(cell.printed for line in lines for cell in line):
+    if has_printed:
         marks = any(cell.differs for line in lines for cell in line)
         legend = f"; {MARK} {mark_means}" if marks else ""
-        console.print(Text(f"dim, below each figure: the published one{legend}", style="dim"))
+        place = "right of" if is_beside else "below"
+        console.print(Text(f"dim, {place} each figure: the published one{legend}", style="dim"))
 
 
-def _rich_table(table: ResultTable, lines: list[list[Cell]], break_headings: bool) -> RichTable:
+def _minimum_width(console: Console, shown: RichTable) -> int:
+    """Return the minimum width of a table on an unbounded console [characters]."""
+    return Measurement.get(console, console.options.update(width=10**4), shown).minimum
+
+
+def _rich_table(
+    table: ResultTable, lines: list[list[Cell]], is_beside: bool, break_headings: bool
+) -> RichTable:
     """Convert a table of results to a rich table.
 
     Args:
         table: Columns of the table.
         lines: Cells of the table.
+        is_beside: Whether published figures have their own columns, to the right of ours.
         break_headings: Whether to put each word of a heading on its own line.
     """
     shown = empty_table(table.title)
+    doubled = [
+        is_beside and any(line[i].printed for line in lines) for i in range(len(table.columns))
+    ]
     for i, column in enumerate(table.columns):
         words = column.heading.split()
         shown.add_column(
@@ -270,9 +305,18 @@ def _rich_table(table: ResultTable, lines: list[list[Cell]], break_headings: boo
             justify="left" if column.is_left else "right",
             min_width=_min_width(column, [line[i] for line in lines]),
         )
+        if doubled[i]:
+            width = max(len(PRINTED_HEADING), *(len(line[i].printed) for line in lines))
+            heading = Text(PRINTED_HEADING, style="dim not bold")
+            shown.add_column(heading, justify="right", min_width=width)
     for line in lines:
-        below = any(cell.printed for cell in line)
-        shown.add_row(*(_cell(cell, below) for cell in line))
+        below = not is_beside and any(cell.printed for cell in line)
+        cells = []
+        for cell, is_doubled in zip(line, doubled, strict=True):
+            cells.append(_cell(cell, below))
+            if is_doubled:
+                cells.append(Text(cell.printed, style="dim not bold"))
+        shown.add_row(*cells)
     return shown
 
 

@@ -57,7 +57,7 @@ COMPARISON = (
     "method", "status", "error [m]", "error [rad]", "iterations", "restarts", "time [ms]", "change",
 )  # fmt: skip
 CLEARANCE_HEADING = "clearance [mm]"
-SOLVE_TYPES = ("speed", "distance", "manipulability", "clearance")
+SOLVE_TYPE_NAMES = ("speed", "distance", "nearest", "manipulability", "clearance")
 MAX_DRAWN_STEPS = 5000  # maximum number of steps that are drawn
 NEAR_MISS = 1e-3, 0.01  # [m], [rad] maximum errors for which looser tolerances are suggested
 DEFAULT_TOLERANCE = 1e-6  # [m or rad] default of both tolerances
@@ -79,7 +79,7 @@ DEFAULT_TOLERANCE = 1e-6  # [m or rad] default of both tolerances
 )
 @click.option(
     "--solve-type",
-    type=click.Choice(SOLVE_TYPES),
+    type=click.Choice(SOLVE_TYPE_NAMES),
     help="Solution to return: the first (default), closest to the seed, most dexterous, farthest "
     "from collisions.",
 )

@@ -7,10 +7,12 @@ random starts; s is zero at configurations at which J loses rank. The gradient o
 g = u' dJ/dq v, where u and v are the left and right singular vectors of s. Each descent step
 changes q by -g s / |g|^2. This is a step of Newton's method if the sign of s changes at the
 singularity, and a Polyak step if s has a cone-shaped minimum of zero there.
+
+J has the six rows of the pose, or the three rows of the position only (:func:`analysed_rows`).
 """
 
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +20,7 @@ import numpy as np
 from dls_ik.core.types import Array
 from dls_ik.model.robot import RobotModel
 
+POSE_ROWS, POSITION_ROWS = 6, 3  # number of rows of the Jacobian that are analysed
 ROTATION_WEIGHT = 0.5  # [m/rad] weight of rotation rows, equal to the solver's default
 RANK_TOLERANCE = 1e-7  # singular values below this ratio to the largest one count as zero
 NUM_SAMPLES = 1000  # number of random configurations at which the conditioning is computed
@@ -28,7 +31,8 @@ STARTS_TIMES_JOINTS = 450  # product of the number of starts of the search and t
 SINGULAR_TOLERANCE = 1e-6
 MAX_JOINT_DIFFERENCE = 0.02  # [rad or m] maximum difference of joint positions that count as equal
 NUM_TRIALS = 6  # number of random positions that test whether a joint affects the singularity
-NUDGE = 0.05  # [rad or m] motion of a joint that tests whether other joints restore the singularity
+NUDGE = 0.01  # [rad or m] motion of a joint that tests whether other joints restore the singularity
+NUM_RANK_SAMPLES = 200  # number of random configurations at which the rank is computed
 PLAIN_VALUES = (0.0, 0.5, -0.5, 0.3)  # [rad or m] positions of joints without effect
 
 MAX_DESCENT_ROUNDS = 80
@@ -54,7 +58,7 @@ Jacobians = Callable[[Array], Array]
 class Conditioning(NamedTuple):
     """Rank, smallest singular value and condition number of a Jacobian at b configurations.
 
-    The rotation rows of the Jacobian are multiplied by a weight in [m/rad].
+    The rotation rows of the Jacobian, if analysed, are multiplied by a weight in [m/rad].
     """
 
     rank: int  # rank at almost every configuration
@@ -79,11 +83,13 @@ class Singularity(NamedTuple):
     """A set of singular configurations with the same cause, and one of them as an example.
 
     The cause is the positions of the joints `joints`; the arm is singular at these positions for
-    any positions of its other joints.
+    any positions of its other joints. The joints `tied` can also move, but only together.
     """
 
     joints: tuple[int, ...]  # indices of the joints whose positions make the arm singular
-    is_tied: bool  # whether `joints` can move together such that the arm stays singular
+    tied: tuple[
+        int, ...
+    ]  # those of `joints` that can move together such that the arm stays singular
     q: Array  # (n,) example [rad or m]
     rank: int  # rank of the Jacobian at q
     loss: Loss  # direction in which the tip cannot move at q
@@ -110,8 +116,30 @@ class Axes(NamedTuple):
     parallel: tuple[Run, ...]  # runs of two or more joints whose axes are parallel
 
 
+def analysed_rows(robot: RobotModel) -> tuple[int, ...]:
+    """Return the numbers of Jacobian rows for which singular configurations are meaningful.
+
+    An arm of few joints cannot reach a pose in general. If its orientation follows from its
+    position, as that of two links in a plane, rotation rows would hide the singularities of the
+    position, and only the position is analysed.
+
+    Args:
+        robot: Robot; only the first tip is analysed.
+
+    Returns:
+        (POSE_ROWS,) if the tip moves in all six directions, or does not change its position;
+        (POSITION_ROWS,) if the rotation adds no direction to those of the position; otherwise
+        (POSE_ROWS, POSITION_ROWS).
+    """
+    rank = conditioning(robot, NUM_RANK_SAMPLES).rank
+    position_rank = conditioning(robot, NUM_RANK_SAMPLES, rows=POSITION_ROWS).rank
+    if rank == POSE_ROWS or position_rank == 0:
+        return (POSE_ROWS,)
+    return (POSITION_ROWS,) if position_rank == rank else (POSE_ROWS, POSITION_ROWS)
+
+
 def conditioning(
-    robot: RobotModel, samples: int = NUM_SAMPLES, random_seed: int = 0
+    robot: RobotModel, samples: int = NUM_SAMPLES, random_seed: int = 0, rows: int = POSE_ROWS
 ) -> Conditioning:
     """Return the conditioning of the Jacobian at random configurations within the joint limits.
 
@@ -119,141 +147,153 @@ def conditioning(
         robot: Robot; only the first tip is analysed.
         samples: Number of configurations.
         random_seed: Seed of the random configurations.
+        rows: Number of rows of the Jacobian, POSE_ROWS or POSITION_ROWS.
     """
-    q = robot.random(np.random.default_rng(random_seed), samples)
-    s = singular_values(robot, q)
-    rank = int((s > RANK_TOLERANCE * s[:, :1]).sum(axis=1).max())
+    q = robot.random(samples, np.random.default_rng(random_seed))
+    s = singular_values(robot, q, rows)
+    is_used = (s > RANK_TOLERANCE * s[:, :1]) & (s > RANK_TOLERANCE * ROTATION_WEIGHT)
+    rank = int(is_used.sum(axis=1).max())
     least: Array = s[:, rank - 1].astype(np.float64)
     return Conditioning(rank, least, s[:, 0] / np.maximum(least, np.finfo(float).tiny))
 
 
-def singular_values(robot: RobotModel, q: Array) -> Array:
+def singular_values(robot: RobotModel, q: Array, rows: int = POSE_ROWS) -> Array:
     """Return singular values (b, k), in descending order, of the first tip's Jacobian.
 
     The three rotation rows of the Jacobian are multiplied by a weight in [m/rad]; k is the smaller
-    of 6 and n.
+    of `rows` and n.
 
     Args:
         robot: Robot.
         q: (b, n) configurations [rad or m].
+        rows: Number of rows of the Jacobian, POSE_ROWS or POSITION_ROWS.
     """
-    return np.asarray(np.linalg.svd(_scaled_jacobians(robot, q), compute_uv=False))
+    return np.asarray(np.linalg.svd(_scaled_jacobians(robot, rows, q), compute_uv=False))
 
 
-def _scaled_jacobians(robot: RobotModel, q: Array) -> Array:
-    """Return Jacobians (b, 6, n) of the first tip at configurations q (b, n).
+def _scaled_jacobians(robot: RobotModel, rows: int, q: Array) -> Array:
+    """Return Jacobians (b, rows, n) of the first tip at configurations q (b, n).
 
-    The three rotation rows are multiplied by a weight in [m/rad].
+    The three rotation rows, if included, are multiplied by a weight in [m/rad].
     """
     weights = np.array([1.0, 1.0, 1.0, ROTATION_WEIGHT, ROTATION_WEIGHT, ROTATION_WEIGHT])
-    return np.asarray(robot.jacobian(q)[:, :6] * weights[:, None])
+    return np.asarray(robot.jacobian(q)[:, :rows] * weights[:rows, None])
 
 
-def singularities(robot: RobotModel) -> Singularities:
+def singularities(robot: RobotModel, rows: int = POSE_ROWS) -> Singularities:
     """Search for singular configurations of the first tip, starting at random configurations.
 
     The search may miss some singular configurations.
+
+    Args:
+        robot: Robot.
+        rows: Number of rows of the Jacobian, POSE_ROWS or POSITION_ROWS.
     """
-    rank = conditioning(robot, 200).rank
+    rank = conditioning(robot, NUM_RANK_SAMPLES, rows=rows).rank
+    search = _Search(robot, rows, rank)
     rng = np.random.default_rng(0)
     count = int(np.clip(STARTS_TIMES_JOINTS // robot.n, 8, 64))
-    q = descend(partial(_scaled_jacobians, robot), robot, robot.random(rng, count), rank)
-    shares = _shares(robot, q, rank)
+    q = descend(search.jacobians, robot, robot.random(count, rng), rank)
+    shares = search.shares(q)
     found: list[Singularity] = []
     for each in q[shares < SINGULAR_TOLERANCE]:
-        joints = _needed_joints(robot, each, rank, rng)
-        is_tied = len(joints) > 1 and _is_tied(robot, each, joints, rank)
-        if not any(_is_same(robot, each, joints, is_tied, other) for other in found):
-            found.append(_family(robot, each, joints, is_tied, rank))
+        joints = _needed_joints(search, each, rng)
+        tied = _tied_joints(search, each, joints)
+        family = _family(search, each, joints, tied)
+        if not any(_is_part(robot, family, other) for other in found):
+            found = [other for other in found if not _is_part(robot, other, family)]
+            found.append(family)
     found.sort(key=lambda family: (len(family.joints), family.joints, tuple(family.q)))
     worst = q[shares.argmin()]
-    U = np.linalg.svd(_scaled_jacobians(robot, worst[None])[0])[0]
+    U = np.linalg.svd(search.jacobians(worst[None])[0])[0]
     weak = _loss(robot, worst, U[:, rank - 1])
     return Singularities(rank, count, tuple(found), worst, float(shares.min()), weak)
 
 
-def _shares(robot: RobotModel, q: Array, rank: int) -> Array:
-    """Return (b,) the ratio of the singular value number `rank` to the largest singular value.
+class _Search(NamedTuple):
+    """Robot, rows of its Jacobian, and their rank at almost every configuration."""
 
-    Args:
-        robot: Robot.
-        q: (b, n) configurations [rad or m].
-        rank: Number of a singular value of the Jacobian, counted from 1 for the largest one.
-    """
-    s = singular_values(robot, q)
-    return np.asarray(s[:, rank - 1] / s[:, 0])
+    robot: RobotModel
+    rows: int
+    rank: int
+
+    def jacobians(self, q: Array) -> Array:
+        """Return scaled Jacobians (b, rows, n) at configurations q (b, n)."""
+        return _scaled_jacobians(self.robot, self.rows, q)
+
+    def shares(self, q: Array) -> Array:
+        """Return (b,) the ratio of the singular value number `rank` to the largest, at q (b, n)."""
+        s = singular_values(self.robot, q, self.rows)
+        return np.asarray(s[:, self.rank - 1] / s[:, 0])
 
 
-def _needed_joints(
-    robot: RobotModel, q: Array, rank: int, rng: np.random.Generator
-) -> tuple[int, ...]:
+def _needed_joints(search: _Search, q: Array, rng: np.random.Generator) -> tuple[int, ...]:
     """Return the indices of the joints whose positions make a configuration singular.
 
     The arm remains singular at random positions of all other joints.
 
     Args:
-        robot: Robot.
+        search: Robot and rows of its Jacobian.
         q: (n,) singular configuration [rad or m].
-        rank: Rank of the Jacobian at almost every configuration.
         rng: Random generator.
     """
-    anywhere = robot.random(rng, NUM_TRIALS)
+    anywhere = search.robot.random(NUM_TRIALS, rng)
     trials = np.repeat(q[None], NUM_TRIALS, axis=0)
     needed = []
-    for i in range(robot.n):
+    for i in range(search.robot.n):
         before = trials[:, i].copy()
         trials[:, i] = anywhere[:, i]
-        if _shares(robot, trials, rank).max() > SINGULAR_TOLERANCE:
+        if search.shares(trials).max() > SINGULAR_TOLERANCE:
             trials[:, i] = before
             needed.append(i)
     return tuple(needed)
 
 
-def _is_tied(robot: RobotModel, q: Array, joints: tuple[int, ...], rank: int) -> bool:
-    """Return whether joints can move together such that the arm remains singular.
+def _tied_joints(search: _Search, q: Array, joints: tuple[int, ...]) -> tuple[int, ...]:
+    """Return those joints that can move together with others such that the arm remains singular.
 
-    The first of the joints is moved by a small amount. A descent then moves the other joints to
-    make the arm singular again.
-
-    Args:
-        robot: Robot.
-        q: (n,) singular configuration [rad or m].
-        joints: Indices of the joints whose positions make q singular.
-        rank: Rank of the Jacobian at almost every configuration.
-    """
-    i, others = joints[0], np.zeros(robot.n)
-    others[list(joints[1:])] = 1.0
-    nudged = np.repeat(q[None], 2, axis=0)
-    nudged[:, i] += NUDGE, -NUDGE
-    nudged = np.clip(nudged, robot.lower, robot.upper)
-    followed = descend(partial(_scaled_jacobians, robot), robot, nudged, rank, others)
-    near = np.abs(followed - q).max(axis=1) < 10.0 * NUDGE
-    moved = np.abs(followed[:, i] - q[i]) > 0.5 * NUDGE
-    is_singular = _shares(robot, followed, rank) < SINGULAR_TOLERANCE
-    return bool((near & moved & is_singular).any())
-
-
-def _is_same(
-    robot: RobotModel, q: Array, joints: tuple[int, ...], is_tied: bool, other: Singularity
-) -> bool:
-    """Return whether a singular configuration belongs to a known family of singularities.
+    Each of the joints is moved by a small amount. A descent then moves the others of `joints` to
+    make the arm singular again. If the descent succeeds, the joints that it moved are tied too.
 
     Args:
-        robot: Robot.
+        search: Robot and rows of its Jacobian.
         q: (n,) singular configuration [rad or m].
         joints: Indices of the joints whose positions make q singular.
-        is_tied: Result of :func:`_is_tied` for q.
-        other: Known family.
     """
-    if joints != other.joints or is_tied != other.is_tied:
+    if len(joints) < 2:
+        return ()
+    robot, count = search.robot, 2 * len(joints)
+    moved_joint = np.repeat(joints, 2)  # each joint is moved in both directions
+    starts, others = np.repeat(q[None], count, axis=0), np.zeros((count, robot.n))
+    starts[np.arange(count), moved_joint] += np.tile([NUDGE, -NUDGE], len(joints))
+    others[:, list(joints)] = 1.0
+    others[np.arange(count), moved_joint] = 0.0
+    starts = np.clip(starts, robot.lower, robot.upper)
+    followed = descend(search.jacobians, robot, starts, search.rank, others)
+    is_near = np.abs(followed - q).max(axis=1) < 10.0 * NUDGE
+    moved = np.abs(followed - q)  # (b, n)
+    has_left = moved[np.arange(count), moved_joint] > 0.5 * NUDGE
+    is_tie = is_near & has_left & (search.shares(followed) < SINGULAR_TOLERANCE)
+    return tuple(np.flatnonzero((moved[is_tie] > 0.1 * NUDGE).any(axis=0)).tolist())
+
+
+def _is_part(robot: RobotModel, family: Singularity, other: Singularity) -> bool:
+    """Return whether a family of singular configurations is part of another family.
+
+    Positions of revolute joints that differ by full turns count as equal. Tied joints of the other
+    family may have any positions, also those at a joint limit, where they are not found to be tied.
+    """
+    if family.joints != other.joints or not set(family.tied) <= set(other.tied):
         return False
-    apart = q - other.q
-    apart = np.where(robot.continuous, np.remainder(apart + np.pi, 2.0 * np.pi) - np.pi, apart)
-    return is_tied or bool((np.abs(apart[list(joints)]) < MAX_JOINT_DIFFERENCE).all())
+    apart = family.q - other.q
+    turns = np.array([unit == "rad" for unit in robot.units])
+    apart = np.where(turns, np.remainder(apart + np.pi, 2.0 * np.pi) - np.pi, apart)
+    fixed = [i for i in family.joints if i not in other.tied]
+    return bool((np.abs(apart[fixed]) < MAX_JOINT_DIFFERENCE).all())
 
 
 def _family(
-    robot: RobotModel, q: Array, joints: tuple[int, ...], is_tied: bool, rank: int
+    search: _Search, q: Array, joints: tuple[int, ...], tied: tuple[int, ...]
 ) -> Singularity:
     """Return the family of a singular configuration, with a simple example configuration.
 
@@ -263,24 +303,24 @@ def _family(
     example is q.
 
     Args:
-        robot: Robot.
+        search: Robot and rows of its Jacobian.
         q: (n,) singular configuration [rad or m].
         joints: Indices of the joints whose positions make q singular.
-        is_tied: Result of :func:`_is_tied` for q.
-        rank: Rank of the Jacobian at almost every configuration.
+        tied: Result of :func:`_tied_joints` for q.
     """
+    robot, rank = search.robot, search.rank
     member = q
     for value in PLAIN_VALUES:
         member = np.clip(np.full(robot.n, value), robot.lower, robot.upper)
         member[list(joints)] = q[list(joints)]
-        s = singular_values(robot, member[None])[0]
+        s = singular_values(robot, member[None], search.rows)[0]
         if rank < 2 or s[rank - 2] > 1e-3 * s[0]:  # the tip loses only one direction of motion
             break
     else:
         member = q
-    U, s, _ = np.linalg.svd(_scaled_jacobians(robot, member[None])[0])
+    U, s, _ = np.linalg.svd(search.jacobians(member[None])[0])
     rank_there = int((s > SINGULAR_TOLERANCE * s[0]).sum())
-    return Singularity(joints, is_tied, member, rank_there, _loss(robot, member, U[:, rank - 1]))
+    return Singularity(joints, tied, member, rank_there, _loss(robot, member, U[:, rank - 1]))
 
 
 def _loss(robot: RobotModel, q: Array, u: Array) -> Loss:
@@ -289,9 +329,10 @@ def _loss(robot: RobotModel, q: Array, u: Array) -> Loss:
     Args:
         robot: Robot.
         q: (n,) singular configuration [rad or m].
-        u: (6,) left singular vector of the scaled Jacobian for the smallest singular value.
+        u: (6,) left singular vector of the scaled Jacobian for the smallest singular value; (3,) of
+            its position rows, which no moment at the tip affects.
     """
-    force, moment = u[:3], ROTATION_WEIGHT * u[3:]
+    force, moment = u[:3], ROTATION_WEIGHT * u[3:] if len(u) == POSE_ROWS else np.zeros(3)
     size = float(np.linalg.norm(force))
     if size < 1e-6:
         return Loss(np.zeros(3), np.zeros(3), _positive(moment / np.linalg.norm(moment)))
@@ -323,19 +364,19 @@ def descend(
         robot: Robot with the limits.
         starts: (b, n) start configurations [rad or m].
         rank: Number of the singular value to minimise, counted from 1 for the largest.
-        moving: (n,) 1 for joints that may move, 0 for other joints; None if all joints may move.
+        moving: (b, n) 1 for joints that may move, 0 for other joints; None if all may move.
 
     Returns:
         Final configurations (b, n) [rad or m].
     """
-    q, mask = starts.copy(), np.ones(robot.n) if moving is None else moving
+    q, mask = starts.copy(), np.ones_like(starts) if moving is None else moving
     for _ in range(MAX_DESCENT_ROUNDS):
         U, S, Vt = np.linalg.svd(jacobians(q))
         active = S[:, rank - 1] > 1e-3 * RANK_TOLERANCE * S[:, 0]
         if not active.any():
             break
         value, u, v = S[active, rank - 1], U[active, :, rank - 1], Vt[active, rank - 1]
-        g = _gradients(jacobians, q[active], u, v) * mask
+        g = _gradients(jacobians, q[active], u, v) * mask[active]
         at_lower, at_upper = q[active] <= robot.lower, q[active] >= robot.upper
         g[(at_lower & (g > 0.0)) | (at_upper & (g < 0.0))] = 0.0
         squared = (g * g).sum(axis=1)
@@ -367,7 +408,7 @@ def joint_axes(robot: RobotModel) -> Axes:
 
     Only the joints between the base and the first tip are examined.
     """
-    q = robot.random(np.random.default_rng(0), NUM_INSTANTS)
+    q = robot.random(NUM_INSTANTS, np.random.default_rng(0))
     J = robot.jacobian(q)[:, :6].swapaxes(1, 2)  # (b, n, 6)
     moments, directions = J[..., :3], J[..., 3:]
     points = np.cross(directions, moments)  # point of each axis closest to the tip

@@ -4,7 +4,7 @@
 
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -42,7 +42,7 @@ class DhRow(NamedTuple):
 
 
 def tree_from_dh(
-    rows: Iterable[DhRow | Mapping[str, Any]],
+    rows: Iterable[DhRow | Mapping[str, Any] | Sequence[Any]],
     name: str = "robot",
     base: str = "base",
     tip: str = "tip",
@@ -53,8 +53,8 @@ def tree_from_dh(
     of this link's frame. A fixed joint connects the child link of the last joint to the tip.
 
     Args:
-        rows: DH rows in order from base to tip. A row is a :class:`DhRow` or a mapping with the
-            fields of a DhRow.
+        rows: DH rows in order from base to tip. A row is a :class:`DhRow`, a mapping with the
+            fields of a DhRow, or a list or tuple with the first values of a DhRow.
         name: Name of the robot.
         base: Name of the base link.
         tip: Name of the tip link.
@@ -92,7 +92,7 @@ def _transform(row: DhRow) -> Array:
     return turned @ transform(rotation_about(x, row.alpha), row.a * x)
 
 
-def _row(given: DhRow | Mapping[str, Any], number: int) -> DhRow:
+def _row(given: DhRow | Mapping[str, Any] | Sequence[Any], number: int) -> DhRow:
     """Validate a DH row, and return it with a name.
 
     Args:
@@ -103,8 +103,13 @@ def _row(given: DhRow | Mapping[str, Any], number: int) -> DhRow:
         RobotModelError: If the row is not valid; the message gives the number of the row.
     """
     row = given._asdict() if isinstance(given, DhRow) else given
+    if isinstance(row, (list, tuple, np.ndarray)) and 0 < len(row) <= len(DhRow._fields):
+        row = dict(zip(DhRow._fields, row, strict=False))
     if not isinstance(row, Mapping):
-        raise RobotModelError(f"row {number}: must be a mapping; got {quoted(given)}")
+        raise RobotModelError(
+            f"row {number}: must be a mapping, or a list of 1 to {len(DhRow._fields)} values "
+            f"({', '.join(DhRow._fields)}); got {quoted(given)}"
+        )
     _refuse_unknown(row, DhRow._fields, f"row {number}")
     checked = DhRow(**{key: _value(value, key, f"row {number}") for key, value in row.items()})
     checked = checked._replace(name=checked.name or f"joint{number}")

@@ -19,6 +19,7 @@ DRIVEN_KINDS = ("revolute", "continuous", "prismatic")  # kinds of joints with o
 JOINT_KINDS = (*DRIVEN_KINDS, "fixed", "floating", "planar")
 MIN_AXIS_LENGTH = 1e-9
 TURN = 2.0 * np.pi
+TURN_TOLERANCE = 1e-2  # [rad] excess over a turn that counts as rounding
 
 JointValues: TypeAlias = ArrayLike | Mapping[str, ArrayLike]  # array in joint order, or by name
 

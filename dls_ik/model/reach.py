@@ -407,7 +407,7 @@ def tip_extent(robot: RobotModel) -> Extent:
     budget = Budget()
     most = farthest(scaled, point, origin, budget)
     bounds = nearest(scaled, point, origin, budget), most
-    random = robot.random(np.random.default_rng(0), NUM_REACH_SAMPLES)
+    random = robot.random(NUM_REACH_SAMPLES, np.random.default_rng(0))
     tips = robot.fk(random).reshape(NUM_REACH_SAMPLES, -1, 4, 4)
     distances = np.linalg.norm(tips[:, 0, :3, 3] - unit * point, axis=1)
     seen = float(distances.min()), float(distances.max())

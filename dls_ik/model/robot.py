@@ -5,17 +5,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from numbers import Integral
-from typing import Any
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dls_ik.core.types import WIDEST, Array, Chain
-from dls_ik.errors import OptionError, RobotModelError
+from dls_ik.errors import JointValueError, OptionError, RobotModelError
 from dls_ik.lazy_property import cached_property
 from dls_ik.model.chain import (
     NamedChain,
@@ -44,7 +45,7 @@ from dls_ik.model.joint import (
 from dls_ik.model.load import described_tree, read_tree
 from dls_ik.model.rotations import inverse
 from dls_ik.model.tree import Tree
-from dls_ik.text import listing, quoted
+from dls_ik.text import did_you_mean, listing, quoted
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -235,7 +236,7 @@ class RobotModel:
     @classmethod
     def from_dh(
         cls,
-        rows: Iterable[DhRow | Mapping[str, Any]] | str | os.PathLike[str],
+        rows: Iterable[DhRow | Mapping[str, Any] | Sequence[Any]] | str | os.PathLike[str],
         name: str = "robot",
         base: str = "base",
         tip: str = "tip",
@@ -243,8 +244,10 @@ class RobotModel:
         """Build a robot from DH rows, or from a YAML file with DH rows.
 
         Args:
-            rows: DH rows in order from base to tip, or the path of a YAML file. If a path is given,
-                the names are read from the file, and the other arguments are ignored.
+            rows: DH rows in order from base to tip, or the path of a YAML file. A row is a mapping,
+                a :class:`DhRow`, or a list or tuple of its first values (a, alpha, d, theta, kind,
+                lower, upper, velocity, name). If a path is given, the names are read from the file,
+                and the other arguments are ignored.
             name: Name of the robot.
             base: Name of the base link.
             tip: Name of the tip link.
@@ -330,6 +333,39 @@ class RobotModel:
         )
         return replace(self, chain=self.chain._replace(lower=low, upper=high), whole=whole)
 
+    def locked(self, values: Mapping[str, float]) -> RobotModel:
+        """Return the robot without the freedom of some joints, which are locked at a position.
+
+        The new robot has fewer joints: its configurations have no entry for a locked joint. To keep
+        all entries instead, solve with ``max_joint_change={"j3": 0.0}`` and a seed.
+
+        Args:
+            values: Position of each joint to lock, by joint name [rad or m].
+
+        Raises:
+            JointValueError: If a joint is not one of `joint_names`, or a position is not finite or
+                outside the limits.
+            ChainError: If no joint remains.
+        """
+        for name, value in values.items():
+            if name not in self.joint_names:
+                hint = did_you_mean(name, self.joint_names, "; {}")
+                names = listing(self.joint_names)
+                raise JointValueError(f"cannot lock joint {quoted(name)}: joints are {names}{hint}")
+            i = self.joint_names.index(name)
+            if not self.lower[i] <= value <= self.upper[i] or not np.isfinite(value):
+                raise JointValueError(
+                    f"joint {name!r} must be locked from {self.lower[i]:g} to {self.upper[i]:g} "
+                    f"[{self.units[i]}]; got {quoted(value)}"
+                )
+        robot = RobotModel.from_tree(
+            self.tree.locked(values), self.base, self.tips, list(self.offsets)
+        )
+        if self.whole is None:
+            return robot
+        kept = [self.joint_names.index(name) for name in robot.joint_names]
+        return robot.narrowed(self.lower[kept], self.upper[kept])
+
     def fk(self, q: JointValues) -> Array:
         """Return the pose ``T_base_tip`` of each tip at joint positions (forward kinematics).
 
@@ -347,13 +383,15 @@ class RobotModel:
         poses = tip_poses(self.chain, q.reshape(-1, self.n))
         return poses.reshape(*q.shape[:-1], *tips, 4, 4)
 
-    def jacobian(self, q: JointValues) -> Array:
-        """Return the geometric Jacobian in the base frame.
+    def jacobian(self, q: JointValues, frame: Literal["base", "tip"] = "base") -> Array:
+        """Return the geometric Jacobian of the tips, in the axes of the base or of the tips.
 
-        The Jacobian has 3 linear rows followed by 3 angular rows for each tip.
+        The Jacobian has 3 linear rows followed by 3 angular rows for each tip. The linear rows are
+        the velocity of the origin of the tip frame, with either frame.
 
         Args:
             q: Joint positions (n,) or (b, n) [rad or m].
+            frame: Axes in which the rows are given: those of the base, or of each tip.
 
         Returns:
             Jacobian (6 k, n) or (b, 6 k, n). Linear rows are in [m/rad] and angular rows in
@@ -361,10 +399,39 @@ class RobotModel:
 
         Raises:
             JointValueError: If q is not valid, see :meth:`validated`.
+            OptionError: If the frame is unknown.
         """
+        if frame not in ("base", "tip"):
+            raise OptionError(f"frame must be base or tip; got {quoted(frame)}")
         q = self.validated(q)
-        jacobians = tip_jacobians(self.chain, q.reshape(-1, self.n))
+        rows = q.reshape(-1, self.n)
+        jacobians = tip_jacobians(self.chain, rows)
+        if frame == "tip":
+            R = tip_poses(self.chain, rows).reshape(len(rows), -1, 1, 4, 4)[..., :3, :3]
+            blocks = jacobians.reshape(len(rows), -1, 2, 3, self.n)  # linear and angular rows
+            jacobians = R.swapaxes(-1, -2) @ blocks
         return jacobians.reshape(*q.shape[:-1], 6 * len(self.tips), self.n)
+
+    def manipulability(self, q: JointValues, position_only: bool = False) -> Any:
+        """Return the manipulability, the product of the singular values of the Jacobian.
+
+        For arms with six joints or more and one tip, the product equals sqrt(det(J J^T)) (Yoshikawa
+        1985); it is 0 at a singular configuration. Metres and radians are not weighted.
+
+        Args:
+            q: Joint positions (n,) or (b, n) [rad or m].
+            position_only: Whether to use only the linear rows, as is usual for arms in a plane.
+
+        Returns:
+            A float, or an array (b,) for a batch.
+
+        Raises:
+            JointValueError: If q is not valid, see :meth:`validated`.
+        """
+        J = self.jacobian(q)
+        if position_only:
+            J = J[..., np.arange(J.shape[-2]) % 6 < 3, :]
+        return np.prod(np.linalg.svd(J, compute_uv=False), axis=-1)[()]
 
     def link_pose(
         self, link: str, q: JointValues, others: Mapping[str, float] | None = None
@@ -406,16 +473,14 @@ class RobotModel:
         return low + 0.0, high + 0.0  # 0.0 replaces -0.0: NumPy cannot draw from 0.0 to -0.0
 
     def random(
-        self,
-        size: int | np.random.Generator | None = None,
-        rng: np.random.Generator | int | None = None,
+        self, size: int | None = None, rng: np.random.Generator | int | None = None
     ) -> Array:
         """Return random configurations, uniform within :meth:`finite_limits`.
 
         Args:
             size: Number of configurations; None stands for a single configuration.
             rng: Random generator, or the seed of a generator; None stands for a new seed at each
-                call. The two arguments may be exchanged if one is a generator.
+                call.
 
         Returns:
             (n,) if the size is None, otherwise (size, n) [rad or m].
@@ -424,8 +489,14 @@ class RobotModel:
             OptionError: If the size is not an integer of at least 0, or `rng` is neither a
                 generator nor a seed.
         """
-        if isinstance(size, np.random.Generator):
-            size, rng = rng, size
+        first: Any = size
+        if isinstance(first, np.random.Generator):  # the order of version 0.1
+            warnings.warn(
+                "a generator before the size is deprecated; use robot.random(size, rng)",
+                DeprecationWarning,
+                stacklevel=2,
+            )
+            size, rng = cast("int | None", rng), first
         if not isinstance(rng, np.random.Generator):
             seed = "rng must be a numpy.random.Generator, or a seed of at least 0"
             rng = np.random.default_rng(None if rng is None else _natural_number(rng, seed))

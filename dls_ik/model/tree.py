@@ -106,6 +106,42 @@ class Tree:
             waiting += [joint.child for joint in reversed(below)]
         return tuple(joints)
 
+    def locked(self, values: Mapping[str, float]) -> "Tree":
+        """Return the tree with driven joints replaced by fixed joints at given positions.
+
+        Mimic joints of a locked joint are locked too.
+
+        Args:
+            values: Position of each joint to lock, by name [rad or m].
+
+        Raises:
+            JointValueError: If a joint is unknown, follows another joint, has no position, or the
+                position is not finite or outside the limits.
+        """
+        driven = [name for name, mimic in self.mimic_of.items() if mimic.master == name]
+        for name, value in values.items():
+            if name not in driven:
+                hint = did_you_mean(name, driven, "; {}")
+                raise JointValueError(
+                    f"cannot lock joint {quoted(name)}: joints to lock are {listing(driven)}{hint}"
+                )
+            each = self.joint[name]
+            if not each.lower <= value <= each.upper or not math.isfinite(value):
+                raise JointValueError(
+                    f"joint {name!r} must be locked from {each.lower:g} to {each.upper:g}; "
+                    f"got {quoted(value)}"
+                )
+        joints = []
+        for each in self.joints:
+            mimic = self.mimic_of.get(each.name)
+            if mimic is not None and mimic.master in values:
+                value = mimic.multiplier * values[mimic.master] + mimic.offset
+                each = Joint(
+                    each.name, "fixed", each.parent, each.child, each.origin @ each.motion(value)
+                )
+            joints.append(each)
+        return Tree(self.name, self.links, tuple(joints), self.description)
+
     @property
     def leaves(self) -> tuple[str, ...]:
         """Names of the links without a child link, in the order of `links`."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from dls_ik.lazy import on_first_use
 
 if TYPE_CHECKING:
-    from dls_ik.plot.arm import stroboscope
+    from dls_ik.plot.arm import configurations, stroboscope
     from dls_ik.plot.canvas import check_picture, new_figure, save_picture
     from dls_ik.plot.comparison import path_comparison
     from dls_ik.plot.joints import joint_bands, joint_velocities
@@ -24,6 +24,7 @@ __all__ = [
     "arm_among_obstacles",
     "check_picture",
     "compare_methods",
+    "configurations",
     "error_and_conditioning",
     "joint_bands",
     "joint_velocities",
@@ -41,6 +42,7 @@ __getattr__, __dir__ = on_first_use(
         "arm_among_obstacles": "scene",
         "check_picture": "canvas",
         "compare_methods": "methods",
+        "configurations": "arm",
         "error_and_conditioning": "tip",
         "joint_bands": "joints",
         "joint_velocities": "joints",

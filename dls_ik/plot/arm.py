@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Stick figures of an arm at several times in one picture, from pale (early) to dark (late)."""
+"""Stick figures of an arm: at several times of a motion, or in alternative configurations."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from dls_ik.plot.canvas import (
     new_figure,
     panel_title,
     plain,
+    series_look,
 )
 
 if TYPE_CHECKING:
@@ -96,6 +97,56 @@ def stroboscope(
     for axes in (left, right):
         _finish(axes, scene)
     _time_bar(figure, t)
+    heading(figure, title)
+    return figure
+
+
+def configurations(
+    robot: RobotModel,
+    q: ArrayLike,
+    target: ArrayLike | None = None,
+    view: str = "auto",
+    labels: Sequence[str] = (),
+    title: str = "Configurations of the arm",
+) -> Figure:
+    """Draw alternative configurations of an arm, such as :meth:`dls_ik.IkSolver.solve_all` finds.
+
+    Unlike in :func:`stroboscope`, the configurations have no order and no time: each has a colour
+    of its own, and no path connects them.
+
+    Args:
+        robot: Robot.
+        q: (k, n) joint positions [rad or m].
+        target: As for :func:`stroboscope`.
+        view: As for :func:`stroboscope`.
+        labels: k names for the legend; by default the numbers 1 to k.
+        title: Title of the picture.
+
+    Raises:
+        JointValueError: If the joint positions do not fit the robot.
+        PoseError: If the target is not valid.
+        OptionError: If the view is unknown, or the number of labels is not k.
+        DlsIkError: If matplotlib is not installed.
+    """
+    values = np.atleast_2d(robot.validated(np.atleast_2d(np.asarray(q, dtype=np.float64))))
+    names = list(labels) or [str(i + 1) for i in range(len(values))]
+    if len(names) != len(values):
+        raise OptionError(
+            f"labels must have {len(values)} names, one per row of q; got {len(names)}"
+        )
+    scene = _scene(arm_points(robot, values), target, view)
+    figure = new_figure(7.0, 5.6)
+    kind: Any = {"projection": "3d"} if len(scene.seen) == 3 else {}
+    axes = figure.add_subplot(1, 1, 1, **kind)
+    for i, name in enumerate(names):
+        look: Any = {**series_look(i), "linewidth": 2.2, "solid_joinstyle": "round"}
+        for k, arm in enumerate(scene.arms):
+            axes.plot(*arm[i].T, label=name if k == 0 else None, **look)
+            dots = {"markeredgecolor": look["color"], "markersize": 4, "zorder": 9}
+            axes.plot(*arm[i].T, "o", color="white", **dots)
+    _mark(axes, scene)
+    _finish(axes, scene)
+    figure.legend(loc="outside right center", frameon=False, fontsize=9)
     heading(figure, title)
     return figure
 

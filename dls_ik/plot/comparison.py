@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FIGURE_WIDTH, FIGURE_HEIGHT = 11.0, 11.0  # [inch] size of the picture
-SHOWN_STEPS = 60  # maximum number of steps toward the target that are shown
+SHOWN_STEPS = 60  # number of steps toward the target that are shown if a method does not reach it
 LINE_HEIGHT = 0.115  # height of a label, relative to a panel
 LABEL_GAP = 0.04  # gap between the panel and the labels on its right, relative to a panel
 WIDE_RANGE = 30.0  # ratio of largest to smallest value above which an axis is logarithmic
@@ -48,6 +48,7 @@ class _Panel(NamedTuple):
     is_log: bool = False
     is_least: bool = False  # whether labels give the smallest value instead of the largest
     floor: float = 1e-4  # lower end of a logarithmic axis, relative to the largest value
+    first: int = 0  # index of the first value that counts for the label
 
 
 def path_comparison(compared: PathComparison, title: str = "") -> Figure:
@@ -55,7 +56,8 @@ def path_comparison(compared: PathComparison, title: str = "") -> Figure:
 
     The left column of panels shows the iterations at the target, the right column the path. The
     rows show the error, the speed of the joints, the condition number and the distance to joint
-    limits. The title of each panel contains extreme values.
+    limits. The title of each panel contains extreme values, as :meth:`PathComparison.peaks` defines
+    them; a grey band covers the lap whose errors and speeds do not count.
 
     Args:
         compared: Result of :func:`dls_ik.solver.comparison.compare_on_path`.
@@ -76,9 +78,18 @@ def path_comparison(compared: PathComparison, title: str = "") -> Figure:
     for j, (runs, panels, x) in enumerate(columns):
         for axes, panel in zip(grid[:, j], panels, strict=True):
             _draw(axes, runs, panel, x)
-    grid[0, 0].set_xlim(0, min(SHOWN_STEPS, steps))
+    counts = [peak.iterations for peak in peaks.values()]
+    needed = max((count for count in counts if count is not None), default=SHOWN_STEPS)
+    grid[0, 0].set_xlim(0, min(max(needed, SHOWN_STEPS if None in counts else 1), steps))
     grid[0, 1].set_xlim(0.0, path.dt * len(path.Ts))
     _mark_limits(grid[1, 1], grid[3], compared)
+    if path.first_counted:
+        for axes in grid[:2, 1]:
+            axes.axvspan(0.0, path.dt * path.first_counted, color="#EEEEEE", linewidth=0, zorder=0)
+        grid[1, 1].annotate(
+            "first lap, not counted", (0.01, 0.97), xycoords="axes fraction", va="top", fontsize=8,
+            color=GREY,
+        )  # fmt: skip
     for j, (runs, panels, x) in enumerate(columns):
         for axes, panel in zip(grid[:, j], panels, strict=True):
             _label_extremes(axes, runs, panel) if j else _label_ends(axes, runs, panel, x)
@@ -153,7 +164,7 @@ def _along(compared: PathComparison, peaks: Mapping[str, Peaks], units: list[str
         units: Units of the joints, without duplicates.
     """
     dt, unit, speed = compared.path.dt, " or ".join(units), " or ".join(f"{u}/s" for u in units)
-    errors = {name: float(run.position_error.max()) for name, run in compared.along.items()}
+    errors = {name: peak.largest_error for name, peak in peaks.items()}
     speeds = {name: peak.fastest_joint for name, peak in peaks.items()}
     condition = max(peak.condition for peak in peaks.values())
     margin = {name: peak.margin for name, peak in peaks.items()}
@@ -162,12 +173,18 @@ def _along(compared: PathComparison, peaks: Mapping[str, Peaks], units: list[str
     title += f", {close} by {scaled(errors[close], 'm')}" if close != far else ""
     values = np.array(list(speeds.values()))
     return [
-        _Panel("position error [mm]", lambda run: 1e3 * run.position_error, title),
+        _Panel(
+            "position error [mm]",
+            lambda run: 1e3 * run.position_error,
+            title,
+            first=1 + compared.path.first_counted,
+        ),
         _Panel(
             f"fastest joint [{speed}]",
             lambda run: np.append(run.step / dt, np.nan),
             _range_title(speeds, speed, "commands up to"),
             bool(values.max() > WIDE_RANGE * values.min()),
+            first=compared.path.first_counted,
         ),
         _Panel(
             "condition number [-]", lambda run: run.condition, _condition_title(condition), True
@@ -288,9 +305,7 @@ def _mark_limits(speed: Axes, margins: Array, compared: PathComparison) -> None:
 
 
 def _label_ends(axes: Axes, runs: Mapping[str, MethodRun], panel: _Panel, x: Array) -> None:
-    """Write the names of the methods to the right of a panel, connected to the line ends."""
-    from matplotlib.lines import Line2D
-
+    """Write the names of the methods to the right of a panel, and mark the line ends by dots."""
     right, low = axes.get_xlim()[1], axes.get_ylim()[0]
     ends = []
     for name, run in runs.items():
@@ -302,11 +317,9 @@ def _label_ends(axes: Axes, runs: Mapping[str, MethodRun], panel: _Panel, x: Arr
     places = _spread(np.array([height for _, _, height in ends]))
     for (name, at, height), place in zip(ends, places, strict=True):
         color = series_look(list(runs).index(name))["color"]
-        axes.add_artist(
-            Line2D(
-                (min(at, 1.0), 1.0 + 0.8 * LABEL_GAP), (np.clip(height, 0.0, 1.0), place),
-                transform=axes.transAxes, clip_on=False, color=color, linewidth=0.5, alpha=0.7,
-            )
+        axes.plot(
+            min(at, 1.0), np.clip(height, 0.0, 1.0), "o", transform=axes.transAxes, clip_on=False,
+            color=color, markersize=4.0,
         )  # fmt: skip
         axes.annotate(
             name, (1.0 + LABEL_GAP, place), xycoords="axes fraction", va="center", fontsize=8.5,
@@ -317,7 +330,7 @@ def _label_ends(axes: Axes, runs: Mapping[str, MethodRun], panel: _Panel, x: Arr
 def _label_extremes(axes: Axes, runs: Mapping[str, MethodRun], panel: _Panel) -> None:
     """Write name and extreme value of each method next to a panel, at the height of the value."""
     pick = np.nanmin if panel.is_least else np.nanmax
-    extremes = {name: float(pick(panel.values(run))) for name, run in runs.items()}
+    extremes = {name: float(pick(panel.values(run)[panel.first :])) for name, run in runs.items()}
     shown = {name: value for name, value in extremes.items() if np.isfinite(value)}
     heights = [_in_axes(axes, (axes.get_xlim()[0], value))[1] for value in shown.values()]
     places = _spread(np.array(heights))

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from dls_ik.errors import DlsIkError
 from dls_ik.solver.plugins import plugin_names
-from dls_ik.text import did_you_mean, listing
+from dls_ik.text import did_you_mean, listing, quoted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -297,6 +297,28 @@ class Experiment:
             return "differs from the printed figure by more than chance"
         return "differs from the printed figure"
 
+    def is_comparable(self, report: Reproduction) -> bool:
+        """Return whether enough samples were run to compare the figures of a report.
+
+        With fewer samples than the default, chance hides most differences of a sampled experiment.
+        """
+        if self.needs_all:
+            return report.samples == self.samples
+        return not self.is_sampled or report.samples >= self.samples
+
+    def warning(self, report: Reproduction) -> str:
+        """Return a sentence about figures that cannot be compared; empty if they can."""
+        if self.is_comparable(report):
+            return ""
+        if self.needs_all:
+            reason = "evaluate another part of the experiment, so that no figure is marked"
+        else:
+            reason = "are few: nearly any figure agrees with the printed one within chance"
+        return (
+            f"{report.samples} {self.samples_are} {reason}. Figures are comparable with "
+            f"{self.samples} (the default)"
+        )
+
     def about(self, report: Reproduction) -> str:
         """Return one line about a report: number and kind of samples, seed, any interruption."""
         text = f"{report.samples} {self.samples_are}, seed {report.seed}"
@@ -405,11 +427,13 @@ def experiment(what: str) -> Experiment:
     """Return the experiment of a name; `what` is a key of EXPERIMENTS.
 
     Raises:
-        ReproductionError: If the name is unknown; the message lists the known names.
+        ReproductionError: If the name is unknown; the message suggests similar names and lists the
+            known names.
     """
     if what not in EXPERIMENTS:
-        known = ", ".join(EXPERIMENTS)
-        raise ReproductionError(f"unknown experiment {what!r}; valid names are {known}")
+        hint = did_you_mean(what, [*EXPERIMENTS, ALL_EXPERIMENTS], "{} ")
+        known = ", ".join([*EXPERIMENTS, ALL_EXPERIMENTS])
+        raise ReproductionError(f"unknown experiment {quoted(what)}; {hint}valid names are {known}")
     module, name = EXPERIMENTS[what]
     found: Experiment = getattr(import_module(f"dls_ik.reproduce.{module}"), name)
     return found

@@ -115,7 +115,7 @@ def _section(each: Experiment, report: Reproduction) -> Section:
         f"{each.source}; {each.about(report)}.",
         json_text(report.settings),
         tuple((table.title, table.wide(report)) for table in tables),
-        report.notes,
+        [*filter(None, [each.warning(report)]), *report.notes],
         LEGEND.format(each.mark_means) if report.printed else "",
         _svg(each, report),
         agree,
@@ -127,11 +127,10 @@ def compared_figures(each: Experiment, report: Reproduction) -> tuple[int, int]:
     """Return how many printed figures of an experiment agree with ours, and how many are compared.
 
     Tables and columns that are not part of the verdict, such as times, are not counted. Both
-    numbers are 0 if the experiment needs its default number of samples but ran with another number.
+    numbers are 0 if the samples are too few (:meth:`Experiment.is_comparable`).
     """
     agree = compared = 0
-    is_other = each.needs_all and report.samples != each.samples
-    for table in () if is_other else each.tables:
+    for table in each.tables if each.is_comparable(report) else ():
         for line in table.lines(report) if table.is_verdict else []:
             for column, cell in zip(table.columns, line, strict=True):
                 if cell.printed and column.is_compared and cell.measured != EMPTY:

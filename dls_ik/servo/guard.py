@@ -419,7 +419,7 @@ class Guard:
         if self._snapshot is None:
             return ()
         rng, near = np.random.default_rng(0), self._min_distance + 1e-3
-        samples = [self._robot.random(rng) for _ in range(NUM_PROXIMITY_SAMPLES)]
+        samples = [self._robot.random(rng=rng) for _ in range(NUM_PROXIMITY_SAMPLES)]
         found = np.array([self.state.distances(q, near) for q in samples])
         own = found[:, : len(self._snapshot.arrays.pairs)]  # (NUM_PROXIMITY_SAMPLES, p)
         farthest, tight = own.max(axis=0, initial=-np.inf), []

@@ -13,6 +13,7 @@ from dls_ik.core.types import Array
 from dls_ik.errors import OptionError
 from dls_ik.model.robot import RobotModel
 from dls_ik.solver.options import (
+    USUAL_NAMES,
     SolverKeywords,
     SolverOptions,
     Vector,
@@ -185,7 +186,7 @@ def split_options(
     method_options = {f.name for f in fields(SolverOptions)}
     unknown = sorted(set(given) - set(own) - method_options)
     if unknown:
-        known = suggest_names(unknown, (*own, *sorted(method_options)))
+        known = suggest_names(unknown, (*own, *sorted(method_options)), USUAL_NAMES)
         raise OptionError(f"unknown option {listing(unknown)}; {known}")
     checked = {n: checked_value(own[n], given[n], joint_names) for n in given if n in own}
     left = {name: value for name, value in given.items() if name not in own}

@@ -42,7 +42,11 @@ class MethodRun(NamedTuple):
 
 
 class Peaks(NamedTuple):
-    """Summary of one method: number of steps to a target, and extreme values along a path."""
+    """Summary of one method: number of steps to a target, and extreme values along a path.
+
+    Speed and errors along a path are those of its second lap (`PosePath.first_counted`), which does
+    not begin at the start configuration; condition and margin are those of the whole path.
+    """
 
     iterations: int | None  # steps to the target; None if it is not reached
     largest_step: float  # largest joint change in a step toward the target [rad or m]
@@ -74,11 +78,12 @@ class PathComparison(NamedTuple):
         """Return the summary of the method with a name."""
         first, run = self.at_target[name], self.along[name]
         is_there = first.error[-1] <= self.tolerance
-        errors = run.position_error[1 + self.path.first_counted :]
+        first_counted = self.path.first_counted
+        errors = run.position_error[1 + first_counted :]
         return Peaks(
             len(first.step) if is_there else None,
             float(first.step.max()),
-            float(run.step.max()) / self.path.dt,
+            float(run.step[first_counted:].max()) / self.path.dt,
             float(errors.max()),
             float(np.sqrt(np.mean(errors**2))),
             float(run.condition.max()),

@@ -75,7 +75,7 @@ class PosePath(NamedTuple):
     Ts: Array  # (t, 4, 4) T_base_tip [m]
     dt: float  # [s] interval between targets
     start: Array  # (n,) joint positions at the first target [rad or m]
-    first_counted: int = 0  # index of the first target whose error counts: the start of lap 2
+    first_counted: int = 0  # index of the first target that counts: the start of lap 2
 
 
 class BareRun(NamedTuple):
@@ -192,7 +192,7 @@ class PathSearch:
     @cached_property
     def rank(self) -> int:
         """Rank of the task's Jacobian at configurations that are not singular."""
-        J = self.jacobians(self.robot.random(np.random.default_rng(0), 50))
+        J = self.jacobians(self.robot.random(50, np.random.default_rng(0)))
         s = np.linalg.svd(J, compute_uv=False)
         return int((s > RANK_TOLERANCE * s[:, :1]).sum(axis=1).max())
 
@@ -204,7 +204,7 @@ class PathSearch:
     @cached_property
     def samples(self) -> Array:
         """Random configurations (b, n) [rad or m] within the limits, to estimate the reach."""
-        return self.robot.random(np.random.default_rng(PATH_SAMPLES_SEED), NUM_PATH_SAMPLES)
+        return self.robot.random(NUM_PATH_SAMPLES, np.random.default_rng(PATH_SAMPLES_SEED))
 
     @cached_property
     def middle(self) -> Array:
@@ -286,7 +286,7 @@ class PathSearch:
         """
         rng = np.random.default_rng(DESCENT_SEED)
         spread = np.linspace(0.1, 1.0, NUM_DESCENTS)[:, None]
-        starts = self.start + spread * (self.robot.random(rng, NUM_DESCENTS) - self.start)
+        starts = self.start + spread * (self.robot.random(NUM_DESCENTS, rng) - self.start)
         hint = HINTS.get(self.robot.joint_names)
         if hint is not None:
             starts = np.concatenate([[hint], starts])

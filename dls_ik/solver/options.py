@@ -23,7 +23,7 @@ from dls_ik.errors import MethodError, OptionError
 from dls_ik.model.joint import ordered_values, some_by_name
 from dls_ik.solver.method import AUTO_METHOD, MethodChoice
 from dls_ik.solver.task import ROTATION_ERRORS
-from dls_ik.text import listing, quoted, suggest_names
+from dls_ik.text import did_you_mean, listing, quoted, suggest_names
 
 MAX_VECTOR_ENTRY = 1e9  # also the maximum of pose coordinates
 RESTARTS_UNTIL_TIMEOUT = 1_000_000_000  # maximum of max_restarts: the timeout ends every search
@@ -31,13 +31,32 @@ GP_FORMS, OPTIMAL_SEARCHES = (22, 23, 24), (17, 18)
 ADAPTIVE_BY = ("divergence", "approach")
 STARTS = "random", "table"
 SOLVE_TYPES = "speed", "distance", "manipulability", "clearance"
+SOLVE_TYPE_ALIASES = {"nearest": "distance"}
 
 Vector: TypeAlias = Sequence[float] | Array | Mapping[str, float]  # keys of a mapping: joint names
-SolveType: TypeAlias = Literal["speed", "distance", "manipulability", "clearance"]
+SolveType: TypeAlias = Literal["speed", "distance", "nearest", "manipulability", "clearance"]
 Policy: TypeAlias = Literal[
     "constant", "error", "manipulability", "rate", "velocity", "tracking", "condition", "accuracy",
     "mayorga-condition", "mayorga-rank", "optimal",
 ]  # fmt: skip
+
+# Names of other libraries and of text books, each with the option that it stands for
+USUAL_NAMES = {
+    **dict.fromkeys(("damping", "damping_factor", "damp", "lambda", "lam", "lmbda"), "lambda_"),
+    **dict.fromkeys(("tol", "tolerance", "eps", "pos_tol", "pos_tolerance"), "position_tolerance"),
+    **dict.fromkeys(
+        ("rot_tol", "orientation_tolerance", "ori_tol", "angle_tolerance"), "rotation_tolerance"
+    ),
+    **dict.fromkeys(("orientation_weight", "rot_weight", "ori_weight"), "rotation_weight"),
+    **dict.fromkeys(("max_iter", "maxiter", "max_iters", "iterations", "ilimit"), "max_iterations"),
+    **dict.fromkeys(("restarts", "num_restarts", "slimit", "attempts"), "max_restarts"),
+    **dict.fromkeys(("max_time", "time_limit", "maxtime", "timeout_s"), "timeout"),
+    **dict.fromkeys(("step_size", "gain", "lr", "learning_rate"), "alpha"),
+    **dict.fromkeys(("max_step", "max_joint_step", "dq_max"), "gamma_max"),
+    **dict.fromkeys(("weights", "joint_weight"), "joint_weights"),
+    **dict.fromkeys(("rng", "np_seed"), "random_seed"),
+    **dict.fromkeys(("posture", "q_ref", "nullspace", "null_space", "rest_pose"), "reference"),
+}
 
 
 def number(default: Any, low: float, high: float, unit: str, text: str) -> Any:
@@ -53,9 +72,18 @@ def number(default: Any, low: float, high: float, unit: str, text: str) -> Any:
     return field(default=default, metadata={"range": (low, high), "unit": unit, "text": text})
 
 
-def choice_of(default: Any, choices: Iterable[Any], text: str) -> Any:
-    """Declare an option whose value is one of `choices`; `text` is its description."""
-    about = {"choices": tuple(choices), "unit": "", "text": text}
+def choice_of(
+    default: Any, choices: Iterable[Any], text: str, aliases: Mapping[str, str] | None = None
+) -> Any:
+    """Declare an option whose value is one of several choices.
+
+    Args:
+        default: Default value.
+        choices: Valid values.
+        text: Description of the option.
+        aliases: Further valid values, each with the choice that it stands for.
+    """
+    about = {"choices": tuple(choices), "unit": "", "text": text, "aliases": aliases or {}}
     return field(default=default, metadata=about)
 
 
@@ -154,6 +182,7 @@ class SolverOptions:
         "speed",
         SOLVE_TYPES,
         "solution to return: first, closest to the seed, most dexterous, farthest from collisions",
+        SOLVE_TYPE_ALIASES,
     )
     num_candidates: int = number(
         150,
@@ -407,7 +436,8 @@ def solver_options(
     known = {f.name: f for f in fields(SolverOptions)}
     unknown = sorted(set(given) - set(known))
     if unknown:
-        raise OptionError(f"unknown option {listing(unknown)}; {suggest_names(unknown, known)}")
+        hint = suggest_names(unknown, known, USUAL_NAMES)
+        raise OptionError(f"unknown option {listing(unknown)}; {hint}")
     checked = {n: checked_value(known[n], v, joint_names) for n, v in given.items()}
     base = _AUTO if choice.name == AUTO_METHOD else replace(_PUBLISHED, **dict(choice.defaults))
     options = replace(base, **checked)
@@ -536,11 +566,19 @@ def _checked_number(option: Any, value: Any) -> Any:
 
 
 def _checked_choice(option: Any, value: Any) -> Any:
-    choices = option.metadata["choices"]
+    choices, aliases = option.metadata["choices"], option.metadata.get("aliases", {})
+    if isinstance(value, str):
+        value = aliases.get(value, value)
     kind = type(option.default)
     same_kind = isinstance(value, Integral) if kind is int else isinstance(value, kind)
     if not same_kind or (kind is int and isinstance(value, bool)) or value not in choices:
-        raise _refusal(option, f"one of {', '.join(map(str, choices))}", value)
+        same = [f"{alias} (same as {name})" for alias, name in aliases.items()]
+        listed = ", ".join([*map(str, choices), *same])
+        hint = did_you_mean(value, [*map(str, choices), *aliases], "; {}")
+        raise OptionError(
+            f"{option.name} must be one of {listed}; got {quoted(value)}{hint} "
+            f"(it sets the {option.metadata['text']})"
+        )
     return kind(value)
 
 

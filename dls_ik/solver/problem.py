@@ -281,7 +281,7 @@ def start_table(robot: RobotModel, rotation_weight: float) -> ChainTable:
         rotation_weight: Weight w of the rotation in the error metric [m/rad].
     """
     arm, rows = build_arm(robot.chain), LEAF_ROWS << TABLE_LEVELS
-    q = robot.random(np.random.default_rng(TABLE_SEED), rows)
+    q = robot.random(rows, np.random.default_rng(TABLE_SEED))
     first_turns, last_turns = _rotates(arm, 0), len(arm.variable) > 1 and _rotates(arm, -1)
     features, middle = np.empty((rows, 9)), np.empty((rows, 3, 4))
     fixed = _without_end_rotations(arm, first_turns, last_turns)

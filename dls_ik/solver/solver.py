@@ -5,13 +5,16 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Generator
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from dls_ik.core.types import Array
-from dls_ik.errors import OptionError, SceneError
-from dls_ik.model.joint import JointValues
+from dls_ik.errors import DlsIkError, OptionError, SceneError
+from dls_ik.model.joint import TURN, TURN_TOLERANCE, JointValues
 from dls_ik.model.pose import PoseLike
 from dls_ik.model.robot import RobotModel, checked_robot
 from dls_ik.solver.calls import (
@@ -92,6 +95,7 @@ class IkSolver:
         self.search = build_search(robot, self._choice, self.options, task)
         self._task = checked_tasks(robot, task)
         self._searches: dict[tuple[Task, ...], Search] = {}
+        self._is_seed_checked = False
         self._snapshots: list[tuple[SceneSnapshot, SceneSnapshot] | None] = [None]
         if scene is not None:
             self._check_scene(scene)
@@ -120,7 +124,8 @@ class IkSolver:
                 accepted too.
             seed: Start configuration (n,), or positions by joint name [rad or m], inside or outside
                 the limits. Default: the middle of the limits or, with ``starts="table"``, stored
-                configurations close to the pose.
+                configurations close to the pose. The answer need not be close to the seed; see
+                `solve_type` and `max_joint_change`.
             timeout: Maximum duration [s], checked between attempts; default: the solver's option.
                 The time to prepare the first call with a kind of task or with a new scene, and to
                 compute the reach bounds at the first unreachable pose, does not count.
@@ -349,6 +354,9 @@ class IkSolver:
             OptionError: If `max_joint_change` is finite and no seed is given, or `solve_type` is
                 ``"clearance"`` and the solver has no scene.
         """
+        if seed is not None and not self._is_seed_checked:
+            self._is_seed_checked = True
+            _warn_degrees(self.robot, seed)
         search = self.search if task is None else self._search_for_task(task)
         if self.scene is not None:
             search = search.within(self._snapshot_of(self.scene))
@@ -409,3 +417,25 @@ class IkSolver:
 
     def _timeout(self, given: float | None) -> float:
         return self.options.timeout if given is None else checked_timeout(given)
+
+
+def _warn_degrees(robot: RobotModel, seed: JointValues) -> None:
+    """Warn if a seed has an angle beyond a full turn and its limits, probably given in degrees.
+
+    Only the first seed of a solver is checked, since checking each one would slow calls down.
+    Joints without limits are not checked, since they may have made any number of turns.
+    """
+    try:
+        q = np.abs(np.atleast_2d(robot.validated(seed)))
+    except DlsIkError:  # the call reports an invalid seed
+        return
+    is_angle = robot.limited & np.array([unit == "rad" for unit in robot.units])
+    largest = np.maximum(np.abs([robot.lower, robot.upper]).max(axis=0), TURN)
+    is_large = is_angle & (q > largest + TURN_TOLERANCE)
+    if is_large.any():
+        row, j = np.argwhere(is_large)[0]
+        warnings.warn(
+            f"the seed has {q[row, j]:g} rad for {robot.joint_names[j]}, which is "
+            f"{q[row, j] / TURN:.3g} turns; use np.radians(seed) for angles in degrees",
+            stacklevel=4,
+        )

@@ -29,6 +29,7 @@ from dls_ik.solver.hard_paths import (
 from dls_ik.solver.solver import IkSolver
 from dls_ik.solver.stepper import paced_stepper
 from dls_ik.solver.task import Tasks, checked_tasks
+from dls_ik.viewer.source import LocalSource
 
 if TYPE_CHECKING:
     from dls_ik.scene.snapshot import SceneSnapshot
@@ -58,7 +59,7 @@ class Preset(NamedTuple):
 
 
 def make_presets(robot: RobotModel, start: Array, task: Tasks = None) -> tuple[Preset, ...]:
-    """Compute the presets that are possible with a robot; this takes about a second.
+    """Compute the presets that are possible with a robot; this takes about two seconds.
 
     Args:
         robot: Robot with one tip.
@@ -136,7 +137,7 @@ def start_configuration(
     spread = 0.3 * np.minimum(upper - lower, np.pi)
     rng = np.random.default_rng(START_SEED)
     near = middle + spread * rng.uniform(-1.0, 1.0, (START_SAMPLES, robot.n))
-    q = robot.clip(np.concatenate([near, robot.random(rng, START_SAMPLES)]))
+    q = robot.clip(np.concatenate([near, robot.random(START_SAMPLES, rng)]))
     x = robot.fk(q).reshape(len(q), -1, 4, 4)[:, 0, 0, 3]
     front: Array = (x - x.min()) / max(float(np.ptp(x)), 1e-9)
     s = np.asarray(np.linalg.svd(robot.jacobian(q), compute_uv=False), np.float64)
@@ -222,11 +223,17 @@ MAX_POSTURE_CHANGE = 2.0  # [rad or m] a larger change of any joint counts as an
 LIMIT_METHODS = ("jp", "ctp+sd+svf")
 LIMIT_WATCH = (
     "{joint} moves to its limit (red in the bars), where the controller stops it. The method of A "
-    "ignores limits, so its steps are clipped; B (CTP) stops the joint and moves the others. "
-    "{rest}."
+    "ignores limits, so its steps are clipped; B (CTP) slows the joint down before the limit. "
+    "{rest}: at the end of the target's rest, A is {off[0]:.0f} mm off and B {off[1]:.0f} mm."
 )
-REDUNDANT = "The arm has a joint to spare: the other joints reach the target without this joint"
-NOT_REDUNDANT = "The other joints cannot reach the target without this joint: an error remains"
+LIMIT_DURATION = 4.0  # [s] time of the motion beyond the limit
+MAX_COMPENSATED_ERROR = 5e-3  # [m] position errors of at most this value count as reached
+COMPENSATED = "The other joints make up for the joint"
+NOT_FOUND = (
+    "The other joints could make up for the joint, but the steps from here do not lead to such a "
+    "configuration"
+)
+NOT_REDUNDANT = "The other joints cannot reach the target without this joint"
 
 
 class _LimitCase(NamedTuple):
@@ -252,10 +259,34 @@ def into_limit(arm: PathSearch) -> Preset | None:
     solver = IkSolver(robot, max_restarts=MAX_RESTARTS, timeout=SOLVE_TIMEOUT)
     cases = [_limit_case(arm, solver, j, beyond) for j in limited for beyond in LIMIT_OVERRUNS]
     best = max(cases, key=lambda case: (case.is_reached, case.travel))
-    rest = REDUNDANT if best.is_reached else NOT_REDUNDANT
-    watch = LIMIT_WATCH.format(joint=robot.joint_names[best.joint], rest=rest)
-    path = _there_and_back(best.Ts, 4.0)
-    return Preset("Into a joint limit", watch, LIMIT_METHODS, arm.start, *path, bare=False)
+    path = _there_and_back(best.Ts, LIMIT_DURATION)
+    preset = Preset("Into a joint limit", "", LIMIT_METHODS, arm.start, *path, bare=False)
+    off = _errors_at_rest(robot, preset, arm.task)
+    rest = NOT_FOUND if best.is_reached else NOT_REDUNDANT
+    if off[-1] <= MAX_COMPENSATED_ERROR:
+        rest = COMPENSATED
+    joint = robot.joint_names[best.joint]
+    return preset._replace(
+        watch=LIMIT_WATCH.format(joint=joint, rest=rest, off=[1e3 * error for error in off])
+    )
+
+
+def _errors_at_rest(robot: RobotModel, preset: Preset, task: Tasks) -> list[float]:
+    """Return the position error [m] of each method of a preset at the far end of its path.
+
+    The arms follow the path as on the page, until the target has rested for PATH_END_REST_TIME.
+    """
+    errors = []
+    until = LIMIT_DURATION + 2.0 * PATH_END_REST_TIME  # the target also rests at the start
+    for method in preset.methods:
+        source = LocalSource(robot, method, preset.start, task)
+        for k in range(round(until / BARE_STEP_DURATION)):
+            source.set_target(preset.pose(k * BARE_STEP_DURATION))
+            sample = source.step(k * BARE_STEP_DURATION)
+            source.wait_for_planner()  # the page leaves the planner 10 ms per step
+        source.close()
+        errors.append(float(np.max(sample.position_error)))
+    return errors
 
 
 def _limit_case(arm: PathSearch, solver: IkSolver, j: int, beyond: float) -> _LimitCase:

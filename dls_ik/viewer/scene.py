@@ -261,7 +261,7 @@ def extent(robot: RobotModel, shapes: Shapes) -> tuple[float, float]:
     """
     rng = np.random.default_rng(0)
     boxes = LinkBoxes(robot, shapes)
-    drawn = [boxes.corners(q) for q in robot.random(rng, NUM_SIZE_SAMPLES)]
+    drawn = [boxes.corners(q) for q in robot.random(NUM_SIZE_SAMPLES, rng)]
     still = LinkBoxes(robot, shapes.of(set(robot.tree.links) - moving_links(robot)))
     lows = still.corners(robot.clip(np.zeros(robot.n)), with_links=False)[:, 2]
     size = max(float(np.ptp(points, axis=0).max()) for points in drawn)

@@ -417,6 +417,11 @@ class LocalSource:
         """Return to the initial configuration without motion, and discard the target."""
         self.place(self._start)
 
+    def wait_for_planner(self) -> None:
+        """Wait until the thread in which the arm solves and plans has finished its work so far."""
+        if isinstance(self._motion, _Controlled):
+            self._executor.submit(lambda: None).result()
+
     def close(self) -> None:
         """Stop the thread in which the arm solves and plans."""
         self._executor.shutdown(wait=False, cancel_futures=True)

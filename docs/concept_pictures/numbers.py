@@ -102,8 +102,8 @@ def steps() -> Figure:
 def shares(starts: str, seeds: bool, most: int) -> Array:
     """Return the share of random poses of the WAM solved after 1, 2, ... attempts."""
     robot, rng = RobotModel.wam(), np.random.default_rng(0)
-    Ts = robot.fk(robot.random(rng, SAMPLES))
-    given = robot.random(rng, SAMPLES) if seeds else None
+    Ts = robot.fk(robot.random(SAMPLES, rng))
+    given = robot.random(SAMPLES, rng) if seeds else None
     solver = IkSolver(robot, starts=starts, max_restarts=most)
     found = solver.solve_batch(Ts, given)
     attempts = 1 + np.asarray(found.restarts)

@@ -30,7 +30,7 @@ def use(source: Source, load: Callable[..., RobotModel], *given: Any) -> None:
         robot = load(*given)
     if robot is None:
         return
-    q = robot.random(np.random.default_rng(source.below(256)))
+    q = robot.random(rng=np.random.default_rng(source.below(256)))
     require_inside(robot, q)
     T, J = robot.fk(q), robot.jacobian(q)
     require(np.isfinite(T).all() and np.isfinite(J).all(), "kinematics not finite", T, J)
@@ -38,7 +38,7 @@ def use(source: Source, load: Callable[..., RobotModel], *given: Any) -> None:
         return
     with refusals(in_one_line=True):  # some methods need limits
         solver = IkSolver(robot, source.pick(METHODS), max_restarts=1, max_iterations=20)
-        result = solver.solve(T, robot.random(np.random.default_rng(1)))
+        result = solver.solve(T, robot.random(rng=np.random.default_rng(1)))
         require(np.isfinite(result.q).all(), "an answer that is not finite", result)
         if result.success:
             require_inside(robot, result.q)

@@ -65,7 +65,7 @@ def configuration(source: Source, robot: RobotModel) -> Any:
         return anything(source)
     if kind == 2:
         return numbers(source, robot.n, 3.0)
-    q = robot.random(np.random.default_rng(source.below(256)))
+    q = robot.random(rng=np.random.default_rng(source.below(256)))
     if kind == 3:
         q[source.below(robot.n)] = source.number(3.0)
     return q
@@ -210,7 +210,7 @@ def _solve_with(robot: RobotModel, name: str, given: dict[str, Any], source: Sou
     """Solve with a solver, and require finite answers inside the limits."""
     solver_options(parse_method(name), given)
     solver = IkSolver(robot, name, **{**given, **NO_WORK})
-    q = robot.random(np.random.default_rng(source.below(256)))
+    q = robot.random(rng=np.random.default_rng(source.below(256)))
     result = solver.solve(robot.fk(q), robot.clip(q + 0.1))
     if solver.options.error_gain < 1e3 and solver.options.mu < 10.0:  # far beyond use they overflow
         require(np.isfinite(result.q).all(), "an answer that is not finite", name, given)
@@ -263,7 +263,7 @@ def fuzz_values(source: Source) -> None:
             require((found.lower <= found.upper).all(), "crossed", found.lower, found.upper)
             wider = (found.lower < robot.lower) & ~robot.continuous
             require(not wider.any(), "wider", found.lower)
-            require(found.within_limits(found.random(np.random.default_rng(0))), "outside")
+            require(found.within_limits(found.random(rng=np.random.default_rng(0))), "outside")
         elif name == "with_tip":
             require(len(found.tips) == len(robot.tips) + 1, "tips", found.tips)
 

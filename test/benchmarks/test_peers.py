@@ -45,7 +45,7 @@ def test_an_arm_and_its_urdf_move_as_the_robot_does(random_robot):
         except DlsIkError:
             assert "mimic" in random_robot.text
             continue
-        q = robot.random(np.random.default_rng(0), 5)
+        q = robot.random(5, np.random.default_rng(0))
         assert close(arm.fk(q), robot.fk(q))
         again = RobotModel.from_urdf(arm.urdf())
         assert close(again.fk(q), robot.fk(q))
@@ -79,7 +79,7 @@ def test_a_verdict_needs_the_pose_and_the_limits(arm):
 
 
 def test_a_quaternion_is_of_its_rotation():
-    T = RobotModel.wam().fk(RobotModel.wam().random(np.random.default_rng(3), 50))
+    T = RobotModel.wam().fk(RobotModel.wam().random(50, np.random.default_rng(3)))
     for R in T[:, :3, :3]:
         x, y, z, w = quaternion(R)
         axis = np.array([x, y, z])

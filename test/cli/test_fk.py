@@ -72,7 +72,7 @@ def test_random_configurations_are_those_of_the_seed_and_values_beyond_limits_ar
     answers = document("fk", "wam", "--random", 5, "--seed", 3)
     robot = RobotModel.wam()
     q = np.array([list(answer["joints"].values()) for answer in answers])
-    np.testing.assert_array_equal(q, robot.random(np.random.default_rng(3), 5))
+    np.testing.assert_array_equal(q, robot.random(5, np.random.default_rng(3)))
     poses = [answer["poses"]["wam_tip"]["matrix"] for answer in answers]
     np.testing.assert_allclose(poses, robot.fk(q), atol=1e-12)
     result = run("fk", "wam", "--q", "wam_j1=3")

@@ -4,7 +4,7 @@
 
 import json
 
-from cli_runner import BAD_INPUT, run
+from cli_runner import BAD_INPUT, refusal, run
 
 from dls_ik.reproduce.experiment import NoProgress, complete
 
@@ -30,6 +30,26 @@ def test_tables_are_shown_and_files_written(tmp_path):
     assert set(found) >= {"what", "samples", "seed", "settings", "rows", "printed", "notes"}
     assert found["what"] == "figure-2"
     assert result.stderr == f"report: {report}\n"
+
+
+def test_the_two_figures_come_first_side_by_side_and_few_samples_are_said_so():
+    shown = run("reproduce", "table-v", "--samples", 20, "--rows", "jp", columns=110).stdout
+    row = next(line for line in shown.splitlines() if line.startswith("jp "))
+    assert "100.0    100.0" in row  # ours and the printed one
+    first = shown.index("As published: the methods")
+    assert shown.index("20 pairs of start and goal are few") < first
+    assert first < shown.index("Statistics: agreement")
+    narrow = run("reproduce", "table-v", "--samples", 20, "--rows", "jp", columns=60).stdout
+    assert "dim, below each figure" in narrow
+    assert not any(line.split() == ["*", "*"] for line in shown.splitlines())
+
+
+def test_an_experiment_of_a_similar_name_is_suggested():
+    assert "did you mean table-v?" in refusal("reproduce", "tablev")
+    assert "100 or more samples" in refusal("reproduce", "figure-3", "--samples", 5)
+    shown = run("reproduce", "figure-3", "--samples", 100).stdout
+    assert "no figure is marked" in " ".join(shown.split())
+    assert "0*" not in shown
 
 
 def test_what_was_there_stays_when_writing_fails(tmp_path, monkeypatch):

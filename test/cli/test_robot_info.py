@@ -5,7 +5,7 @@
 import numpy as np
 import pytest
 from cli_runner import document, refusal, run
-from robots import ROOT
+from robots import ROOT, TEST_URDF
 
 from dls_ik import RobotModel
 from dls_ik.model.files import share_file
@@ -47,6 +47,21 @@ def test_what_people_read(columns):
     assert "wam_j4 = 0.231" in shown
     assert "[rad, rad/s; prismatic: m, m/s]" in shown
     assert not any(line.endswith(" ") for line in shown.splitlines())
+
+
+def test_an_arm_in_a_plane_is_singular_where_it_is_stretched():
+    (found,) = document("info", "planar_2r")["chains"]
+    assert found["conditioning"]["task"] == found["singularities"]["task"] == "position"
+    shown = " ".join(run("info", "planar_2r").stdout.split())
+    assert "joint2 = 0.000" in shown.replace("-3.142 or ", "").replace("3.142 or ", "")
+    assert "none found" not in shown
+
+
+def test_singular_configurations_of_many_positions_are_short():
+    path = TEST_URDF / "xarm7.urdf"
+    shown = run("info", path).stdout
+    assert max(map(len, shown.splitlines())) <= 110
+    assert shown.count("; or") <= 6
 
 
 def test_several_tips_are_described_one_by_one():

@@ -135,7 +135,7 @@ def test_the_picture_and_one_document_beside(tmp_path):
 def test_lines_of_the_picture_end_where_the_solver_did(robot, seed):
     """For methods with restarts, the picture states that it shows the first attempt."""
     rng, lines = np.random.default_rng(3), 0
-    for T in robot.fk(robot.random(rng, 3)):
+    for T in robot.fk(robot.random(3, rng)):
         question = Question(robot, T, seed, None, {}, {})
         results = solve_by_each(question, ["auto", "sdls", "jt"])
         figure = draw_comparison(question, results)

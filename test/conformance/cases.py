@@ -176,7 +176,7 @@ def draws(arm, place, count=3, seed=5, weight=0.5):
     while len(found) < count:
         q, near = placed(robot, place, rng)
         reach = (0.02, 0.3, 1.0)[len(found) % 3]
-        T_d = robot.fk(q + reach * (robot.random(rng) - q))
+        T_d = robot.fk(q + reach * (robot.random(rng=rng) - q))
         e, J = oracle.error_and_jacobian(q, T_d)
         if is_regular(J, near):
             found.append((q, J, e, T_d))
@@ -188,7 +188,7 @@ def generic(robot, rng):
     oracle = Oracle("jp", robot, options_of("jp"))
     while True:
         q, _ = placed(robot, "inside", rng)
-        T_d = robot.fk(robot.random(rng))
+        T_d = robot.fk(robot.random(rng=rng))
         e, J = oracle.error_and_jacobian(q, T_d)
         if np.linalg.svd(J)[1][-1] > 0.05:
             return q, J, e, T_d

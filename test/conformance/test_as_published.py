@@ -42,7 +42,7 @@ def test_joint_clamping_as_run(robot):
     rng = np.random.default_rng(8)
     solver, outside, agreed = IkSolver(robot, "jc", **RUN), 0, 0
     for _ in range(40):
-        T_d, q = robot.fk(robot.random(rng)), robot.random(rng)
+        T_d, q = robot.fk(robot.random(rng=rng)), robot.random(rng=rng)
         expected, made = joint_clamping(T_d, q, robot)
         if made > FEW:
             continue
@@ -58,7 +58,7 @@ def test_joint_clamping_as_run(robot):
 def test_the_sine_is_the_error_and_the_angle_what_is_reported():
     rng = np.random.default_rng(9)
     for _ in range(20):
-        q, T_d = WAM.random(rng), WAM.fk(WAM.random(rng))
+        q, T_d = WAM.random(rng=rng), WAM.fk(WAM.random(rng=rng))
         stepper = Stepper(WAM, "jp", q, rotation_error="sine", rotation_weight=1.0)
         np.testing.assert_allclose(stepper.error(T_d), error(T_d, q, WAM), atol=1e-14)
         np.testing.assert_allclose(stepper.jacobian(T_d), WAM.jacobian(q), atol=1e-14)

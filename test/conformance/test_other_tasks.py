@@ -69,7 +69,7 @@ def start(robot, seed=1, reach=0.3):
     lower, upper = robot.finite_limits()
     while True:
         q = rng.uniform(lower + 0.2 * (upper - lower), upper - 0.2 * (upper - lower))
-        T_d = robot.fk(q + reach * (robot.random(rng) - q))
+        T_d = robot.fk(q + reach * (robot.random(rng=rng) - q))
         if is_regular(np.reshape(robot.jacobian(q), (-1, robot.n)), []):
             return q, T_d
 

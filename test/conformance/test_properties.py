@@ -111,7 +111,7 @@ def test_finite_at_and_around_a_singularity(case):
         if not suits(name, options, robot):
             continue
         rng = np.random.default_rng(2)
-        T_d, direction = robot.fk(robot.random(rng)), rng.normal(size=robot.n)
+        T_d, direction = robot.fk(robot.random(rng=rng)), rng.normal(size=robot.n)
         for offset in OFFSETS if name in NAMES and not options else FEW_OFFSETS:
             q = singular + offset * direction
             e, J = error_and_jacobian(robot, T_d, q)

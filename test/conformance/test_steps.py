@@ -164,7 +164,7 @@ def path(arm, seed):
     lower, upper = robot.finite_limits()
     while True:
         q = rng.uniform(lower + 0.2 * (upper - lower), upper - 0.2 * (upper - lower))
-        goals = [q + reach * (robot.random(rng) - q) for reach in (0.05, 0.6, 0.3)]
+        goals = [q + reach * (robot.random(rng=rng) - q) for reach in (0.05, 0.6, 0.3)]
         if all(is_regular(robot.jacobian(x), []) for x in [q, *goals]):
             return q, [robot.fk(goals[k]) for k in (0, 0, 1, 1, 2)]
 

@@ -24,8 +24,8 @@ def one_attempt(name, robot, T_d, seed, **options):
 def task(robot, rng, reach=1.0, spread=1.0):
     """Return a reachable pose, and a seed in a part of the range around mid-range."""
     middle = 0.5 * (robot.lower + robot.upper)
-    seed = middle + spread * (robot.random(rng) - middle)
-    return robot.fk(seed + reach * (robot.random(rng) - seed)), seed
+    seed = middle + spread * (robot.random(rng=rng) - middle)
+    return robot.fk(seed + reach * (robot.random(rng=rng) - seed)), seed
 
 
 @pytest.mark.parametrize("name", EXACT)

@@ -140,8 +140,8 @@ def check(robot, q, T_d, weight, atol=1e-12):
 def test_drawn_arms_are_their_chains(seed, kinds, weight):
     rng = np.random.default_rng(seed)
     robot = random_arm(rng, "revolute", *kinds)
-    for q in robot.random(rng, 5):
-        check(robot, q, robot.fk(robot.random(rng)), weight)
+    for q in robot.random(5, rng):
+        check(robot, q, robot.fk(robot.random(rng=rng)), weight)
 
 
 TWISTS = st.sampled_from([0.0, np.pi / 2, -np.pi / 2, np.pi, 1e-13, 1e-9, 1e-6, np.pi - 1e-9, 0.4])
@@ -157,8 +157,8 @@ ROWS = st.builds(
 def test_axes_parallel_opposed_or_nearly_so(rows, seed):
     rng = np.random.default_rng(seed)
     robot = RobotModel.from_dh(rows)
-    for q in robot.random(rng, 3):
-        check(robot, q, robot.fk(robot.random(rng)), 0.5)
+    for q in robot.random(3, rng):
+        check(robot, q, robot.fk(robot.random(rng=rng)), 0.5)
 
 
 def nearly_parallel(rng, angle):
@@ -184,7 +184,7 @@ def test_axes_any_angle_from_parallel(angle):
     rng = np.random.default_rng(5)
     for _ in range(20):
         robot = nearly_parallel(rng, angle)
-        for q in robot.random(rng, 3):
+        for q in robot.random(3, rng):
             position, turned, _, _ = observed(robot, robot.fk(q), q)
             assert max(position, turned) <= 2e-14
 
@@ -197,7 +197,7 @@ ANGLES += [np.pi - 10.0**-k for k in range(2, 13)] + [np.pi]
 def test_rotation_error_of_any_angle(angle):
     rng = np.random.default_rng(4)
     for _ in range(20):
-        q, axis = WAM.random(rng), rng.normal(size=3)
+        q, axis = WAM.random(rng=rng), rng.normal(size=3)
         axis /= np.linalg.norm(axis)
         T_d = WAM.fk(q)
         T_d[:3, :3] = rotation(axis, angle) @ T_d[:3, :3]

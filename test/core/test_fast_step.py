@@ -169,7 +169,7 @@ def test_holds_at_limits_what_would_pass_them(robot):
     for _ in range(20):
         at_end = rng.random(robot.n) < 0.4
         ends = np.where(rng.random(robot.n) < 0.5, robot.lower + 0.01, robot.upper - 0.01)
-        q = np.where(at_end, ends, robot.random(rng))
+        q = np.where(at_end, ends, robot.random(rng=rng))
         J, e = np.diag([1, 1, 1, 0.5, 0.5, 0.5]) @ robot.jacobian(q), 0.1 * rng.normal(size=6)
         quick, general = (step("auto", robot, q, J, e, general=way) for way in (False, True))
         np.testing.assert_allclose(quick, general, rtol=0.0, atol=1e-9)
@@ -240,7 +240,7 @@ def numpy_slide(T_d, seed, q):
 def away(rng):
     """Return a pose, a distant seed, and a solution of the pose."""
     q = WAM.lower + (WAM.upper - WAM.lower) * rng.uniform(0.05, 0.95, 7)
-    return WAM.fk(q), WAM.random(rng), q
+    return WAM.fk(q), WAM.random(rng=rng), q
 
 
 @pytest.mark.parametrize("number", range(12))

@@ -31,7 +31,7 @@ def test_ends_turn_that_can_make_up_for_any_turn(name):
 def test_rows_and_starts_are_inside_the_limits_with_distances_of_what_the_end_joints_leave(name):
     arm, rng = drawn(name), np.random.default_rng(7)
     assert arm.robot.within_limits(arm.table.q).all()
-    for q in arm.robot.random(rng, 10):
+    for q in arm.robot.random(10, rng):
         T = arm.robot.fk(q)
         first, distances, starts = arm.starts(T)
         assert np.isfinite(starts).all()
@@ -59,7 +59,7 @@ def test_error_of_a_start_is_what_its_distance_says(name):
     """Check that the remaining error is at most the distance by which rows are compared."""
     arm, rng = drawn(name), np.random.default_rng(8)
     robot, checked = arm.robot, 0
-    for q in robot.random(rng, 40):
+    for q in robot.random(40, rng):
         T = robot.fk(q)
         goal = arm.parts(T)
         for start in arm.starts(T)[2]:
@@ -77,7 +77,7 @@ def test_error_of_a_start_is_what_its_distance_says(name):
 def test_the_last_joint_is_turned_as_near_as_it_can_be():
     arm, rng = drawn("turning ends"), np.random.default_rng(9)
     robot = arm.robot
-    for q in robot.random(rng, 20):
+    for q in robot.random(20, rng):
         T = robot.fk(q)
         for start in arm.starts(T)[2]:
             ours = np.trace(T[:3, :3].T @ robot.fk(start)[:3, :3])
@@ -91,13 +91,13 @@ def test_starts_of_published_arms(name):
     """Check that most poses have a start within the limits, closer than a random configuration."""
     arm, rng = Drawn(published(name)), np.random.default_rng(10)
     robot = arm.robot
-    Ts, near, anywhere = robot.fk(robot.random(rng, 30)), [], []
+    Ts, near, anywhere = robot.fk(robot.random(30, rng)), [], []
     for T in Ts:
         starts = arm.starts(T)[2]
         assert robot.within_limits(starts).all()
         if len(starts):
             near.append(np.linalg.norm(robot.fk(starts[0])[:3, 3] - T[:3, 3]))
-            anywhere.append(np.linalg.norm(robot.fk(robot.random(rng))[:3, 3] - T[:3, 3]))
+            anywhere.append(np.linalg.norm(robot.fk(robot.random(rng=rng))[:3, 3] - T[:3, 3]))
     assert len(near) > 20
     assert np.mean(near) < 0.5 * np.mean(anywhere)
 
@@ -111,7 +111,7 @@ def test_limits_that_keep_the_first_joint_away_cost_starts():
     arm = Drawn(RobotModel.from_dh([wide[0]._replace(lower=-0.2, upper=0.2), *wide[1:]]))
     robot, counts = RobotModel.from_dh(wide), []
     for first in (0.0, 2.5):
-        q = robot.random(rng)
+        q = robot.random(rng=rng)
         q[0] = first
         T = robot.fk(q)
         starts = arm.starts(T)[2]

@@ -20,7 +20,7 @@ KINDS = {
 def test_jacobian_is_the_derivative(name):
     rng = np.random.default_rng(3)
     arm = random_arm(rng, *KINDS[name])
-    for q in arm.random(rng, 5):
+    for q in arm.random(5, rng):
         differences = difference_jacobian(arm.fk, q)
         np.testing.assert_allclose(arm.jacobian(q), differences, atol=1e-8)
 

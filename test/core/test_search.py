@@ -15,9 +15,9 @@ from dls_ik.solver.search import found
 
 
 def tasks(robot, rng, count, farther=0.0):
-    Ts = robot.fk(robot.random(rng, count))
+    Ts = robot.fk(robot.random(count, rng))
     Ts[:, 0, 3] += farther
-    return Ts, robot.random(rng, count)
+    return Ts, robot.random(count, rng)
 
 
 def search(solver, Ts, seeds, *chunks, random_seed=0):

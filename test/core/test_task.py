@@ -215,7 +215,7 @@ def target_at(T, axis, angle, shift=0.3):
     st.sampled_from([ROTATION_VECTOR, ROTATION_SWING, ROTATION_TWIST]),
 )
 def test_error_times_jacobian_is_down_the_gradient(seed, about, angle, axis, in_target, turning):
-    q = WAM.random(np.random.default_rng(seed))
+    q = WAM.random(rng=np.random.default_rng(seed))
     T_d = target_at(WAM.fk(q), about, angle)
     weight = [2.0, 0.5, 3.0, *[0.7] * ROWS[turning]]
     task = task_of((turning, axis, in_target), weight=weight)
@@ -236,7 +236,7 @@ def test_error_times_jacobian_is_down_the_gradient(seed, about, angle, axis, in_
     st.sampled_from([ROTATION_VECTOR, ROTATION_SWING, ROTATION_TWIST]),
 )
 def test_at_the_target_every_jacobian_is_exact(seed, axis, in_target, turning):
-    q = WAM.random(np.random.default_rng(seed))
+    q = WAM.random(rng=np.random.default_rng(seed))
     T_d = WAM.fk(q)
     task = task_of((turning, axis, in_target), weight=np.arange(1.0, 4 + ROWS[turning]))
     e, _ = error_of(task, T_d, WAM.fk(q))
@@ -255,7 +255,7 @@ def test_at_the_target_every_jacobian_is_exact(seed, axis, in_target, turning):
     st.sampled_from([ROTATION_VECTOR, ROTATION_SWING]),
 )
 def test_with_a_tolerance_every_jacobian_is_exact(seed, about, angle, axis, in_target, turning):
-    q = WAM.random(np.random.default_rng(seed))
+    q = WAM.random(rng=np.random.default_rng(seed))
     T_d = target_at(WAM.fk(q), about, angle)
     task = task_of((turning, axis, in_target))._replace(exact_derivative=np.ones(1, np.bool_))
     J = jacobian_of(WAM, task, T_d, q)
@@ -263,7 +263,7 @@ def test_with_a_tolerance_every_jacobian_is_exact(seed, about, angle, axis, in_t
 
 
 def test_a_full_pose_in_the_base_has_the_geometric_jacobian():
-    q = WAM.random(np.random.default_rng(0))
+    q = WAM.random(rng=np.random.default_rng(0))
     J = jacobian_of(
         WAM, task_of((ROTATION_VECTOR, 0, False)), target_at(WAM.fk(q), [1, 2, 3], 2.0), q
     )
@@ -282,7 +282,7 @@ def test_rows_are_picked_and_weighted():
 
 
 def test_several_tips():
-    q = TORSO.random(np.random.default_rng(1))
+    q = TORSO.random(rng=np.random.default_rng(1))
     T = TORSO.fk(q)
     T_d = np.array([target_at(T[0], [1, 2, 3], 0.5, 0.1), target_at(T[1], [0, 1, 3], 1.5, 0.4)])
     kinds = [(ROTATION_TWIST, 1, True), (ROTATION_FREE, 0, False)]

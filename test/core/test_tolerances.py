@@ -66,7 +66,7 @@ def far_from_jumps(task, T_d, q):
 
 
 def target(seed, away, about, angle):
-    q = WAM.random(np.random.default_rng(seed))
+    q = WAM.random(rng=np.random.default_rng(seed))
     T = WAM.fk(q)
     return q, rigid(rotation(about, angle) @ T[:3, :3], T[:3, 3] + away)
 
@@ -133,7 +133,7 @@ def test_rows_inside_do_not_hold_the_arm(task, case):
 @given(st.sampled_from(TASKS), st.integers(0, 10**6), st.floats(0.0, 0.5))
 def test_a_row_that_a_step_takes_out_is_brought_to_its_border(task, seed, length):
     rng = np.random.default_rng(seed)
-    q = WAM.random(rng)
+    q = WAM.random(rng=rng)
     built, e, _, J, whole, _ = observed(task, WAM.fk(q), q)
     held, dq = np.zeros(len(e), bool), length * rng.normal(size=7)
     more = hold(built, J, whole, dq, e, held)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The site that ``scripts/docs`` builds: without warnings, every link leads somewhere, it shows."""
 
+import json
 import re
 import subprocess
 import sys
@@ -155,3 +156,19 @@ def test_the_front_page_shows_in_a_browser(built, width, tmp_path):
         assert "Start with Python" in page.title()
     assert not errors
     assert (tmp_path / f"front-{width}.png").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("words", ["lock joint", "redundancy", "elbow"])
+def test_a_search_finds_a_page_for_users_first(built, words):
+    """Sphinx ranks first what has a title that contains the words and is at most twice as long."""
+    folder, _ = built
+    text = (folder / "searchindex.js").read_text()
+    index = json.loads(text[text.index("{") : text.rindex("}") + 1])
+    first = [
+        index["docnames"][page]
+        for title, places in index["alltitles"].items()
+        if words in title.lower() and 2 * len(words) >= len(title)
+        for page, _ in places
+    ]
+    assert first, "no title"
+    assert not any(page.startswith(("lab/", "api/", "project/", "architecture")) for page in first)

@@ -66,3 +66,10 @@ def test_a_notebook_is_small_has_exercises_and_no_magic(name):
     assert "## Exercises" in text
     assert "## Solutions" in text
     assert f"[{name}](notebooks/{name})" in (ROOT / "examples" / "README.md").read_text()
+
+
+def test_answers_are_not_drawn_as_a_motion():
+    notebook = nbformat.read(NOTEBOOKS / "01_first_solve.ipynb", as_version=4)
+    cell = next(cell.source for cell in notebook.cells if "solve_all(" in cell.source)
+    assert "configurations(" in cell
+    assert "stroboscope" not in cell

@@ -59,7 +59,7 @@ def received_description(client, topic):
 
 def assert_solves(client, launch, namespace, robot):
     """Move the arm to the pose that the node computes for some joint positions."""
-    q = robot.random(np.random.default_rng(1))
+    q = robot.random(rng=np.random.default_rng(1))
     where = GetPositionFK.Request(fk_link_names=[robot.tip])
     where.robot_state.joint_state.name = list(robot.joint_names)
     where.robot_state.joint_state.position = q.tolist()

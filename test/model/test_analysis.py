@@ -10,7 +10,15 @@ from arms import published
 from oracle import difference_jacobian
 
 from dls_ik import RobotModel
-from dls_ik.model.analysis import conditioning, joint_axes, ready_configuration, singularities
+from dls_ik.model.analysis import (
+    POSE_ROWS,
+    POSITION_ROWS,
+    analysed_rows,
+    conditioning,
+    joint_axes,
+    ready_configuration,
+    singularities,
+)
 from dls_ik.model.reach import tip_extent
 from dls_ik.servo import Controller
 
@@ -34,7 +42,7 @@ def test_the_stretched_elbow_of_the_wam_loses_motion_along_the_arm(wam):
     robot, found = wam
     (elbow,) = [family for family in found.families if family.joints == (3,)]
     assert elbow.q[3] == pytest.approx(STRETCHED, abs=1e-6)
-    assert (found.rank, elbow.rank, elbow.is_tied) == (6, 5, False)
+    assert (found.rank, elbow.rank, elbow.tied) == (6, 5, ())
     wrist = robot.link_pose("wam_link6", elbow.q)[:3, 3]  # intersection of the axes of the wrist
     np.testing.assert_allclose(np.abs(elbow.loss.force @ wrist), np.linalg.norm(wrist), rtol=1e-6)
     np.testing.assert_allclose(np.cross(elbow.loss.point, elbow.loss.force), 0.0, atol=1e-6)
@@ -57,7 +65,7 @@ def test_the_puma_has_the_three_textbook_singularities(puma):
     assert wrist.q[4] == pytest.approx(0.0, abs=1e-6)
     assert not wrist.loss.force.any()
     assert elbow.loss.force.any()
-    assert shoulder.is_tied
+    assert shoulder.tied == (1, 2)
     assert np.linalg.matrix_rank(robot.jacobian(shoulder.q), tol=1e-6) == 5
 
 
@@ -76,19 +84,49 @@ def test_the_lost_wrench_needs_no_joint_torque(arm, request):
 
 def test_robots_without_singularities_within_the_limits():
     flat = RobotModel.from_name("planar_2r").narrowed([-1.0, 0.5], [1.0, 1.0])
-    found = singularities(flat)
+    found = singularities(flat, POSITION_ROWS)
     assert (found.rank, found.families) == (2, ())
     assert found.least > 0.01
     assert flat.within_limits(found.worst)
     J = flat.jacobian(found.worst)[:2]  # the plane of the arm
     weakest = np.linalg.svd(J)[0][:, 1]
-    assert abs(weakest @ found.weak.force[:2]) == pytest.approx(1.0, abs=0.1)  # rotation counts too
+    assert abs(weakest @ found.weak.force[:2]) == pytest.approx(1.0, abs=1e-6)
+
+
+def test_the_stretched_arm_in_a_plane_is_singular():
+    robot = RobotModel.from_name("planar_2r")
+    assert analysed_rows(robot) == (POSITION_ROWS,)
+    found = singularities(robot, POSITION_ROWS)
+    assert {family.joints for family in found.families} == {(1,)}
+    angles = [abs(family.q[1]) for family in found.families]
+    assert sorted(angles) == pytest.approx([0.0, math.pi], abs=1e-6)
+    for family in found.families:
+        tip = robot.fk(family.q)[:3, 3]
+        along = family.q[0]
+        line = family.loss.force @ [-math.sin(along), math.cos(along), 0.0]
+        assert line == pytest.approx(0.0, abs=1e-6)  # the arm loses the motion along its links
+        np.testing.assert_allclose(np.cross(family.loss.point - tip, family.loss.force), 0.0)
+
+
+def test_the_position_is_analysed_where_a_pose_cannot_be_reached():
+    assert analysed_rows(RobotModel.wam()) == (POSE_ROWS,)
+    five = published("youbot")
+    assert analysed_rows(five) == (POSE_ROWS, POSITION_ROWS)
+    assert len(singularities(five, POSITION_ROWS).families) > 0
+
+
+def test_tied_joints_make_one_family_for_each_position_of_the_others():
+    found = singularities(published("xarm7"))
+    keys = [(f.joints, f.tied) for f in found.families]
+    for joints, tied in set(keys):
+        assert keys.count((joints, tied)) <= 4, (joints, tied)
+    assert any(f.tied and len(f.tied) < len(f.joints) for f in found.families)
 
 
 def test_conditioning_matches_the_singular_values():
     robot = RobotModel.wam()
     measured = conditioning(robot, samples=50, random_seed=3)
-    q = robot.random(np.random.default_rng(3), 50)
+    q = robot.random(50, np.random.default_rng(3))
     for i in (0, 49):
         J = difference_jacobian(robot.fk, q[i]) * np.array([[1.0]] * 3 + [[0.5]] * 3)
         s = np.linalg.svd(J, compute_uv=False)

@@ -55,7 +55,7 @@ def test_random_rows_against_the_oracle(drawn):
 )
 def test_wam_matches_table_iv(robot):
     rows = [(a, alpha, d, 0.0, False) for a, alpha, d, _, _ in TABLE_IV]
-    for q in robot.random(np.random.default_rng(1), 200):
+    for q in robot.random(200, np.random.default_rng(1)):
         np.testing.assert_allclose(robot.fk(q), dh_pose(rows, q), atol=1e-12)
     np.testing.assert_array_equal(robot.lower, [row[3] for row in TABLE_IV])
     np.testing.assert_array_equal(robot.upper, [row[4] for row in TABLE_IV])
@@ -74,12 +74,12 @@ def test_puma_and_planar_2r_match_the_textbooks():
         (0.0, 0.0, 0.0, 0.0, False),
     ]
     puma = RobotModel.from_urdf(URDF / "puma560.urdf")
-    for q in puma.random(np.random.default_rng(3), 100):
+    for q in puma.random(100, np.random.default_rng(3)):
         np.testing.assert_allclose(puma.fk(q), dh_pose(rows, q), atol=1e-12)
     degrees = [[-160, -45, -225, -110, -100, -266], [160, 225, 45, 170, 100, 266]]
     np.testing.assert_allclose(np.degrees([puma.lower, puma.upper]), degrees, atol=1e-9)
     planar = RobotModel.from_urdf(URDF / "planar_2r.urdf")
-    for a, b in planar.random(np.random.default_rng(4), 50):
+    for a, b in planar.random(50, np.random.default_rng(4)):
         expected = [math.cos(a) + math.cos(a + b), math.sin(a) + math.sin(a + b), 0.0]
         np.testing.assert_allclose(planar.fk([a, b])[:3, 3], expected, atol=1e-12)
 
@@ -110,7 +110,8 @@ def test_defaults_and_names():
         ([{"kind": "prismatic"}], ["joint1", "finite limits"]),
         ([{"lower": 1, "upper": 0}], ["joint1", "below"]),
         ([{"lower": 0, "upper": 1, "velocity": -1}], ["joint1", "velocity"]),
-        ([[0, 0, 0]], ["row 1", "mapping", "[0, 0, 0]"]),
+        ([[0, 0, 0]], ["joint1", "finite limits"]),
+        ([[]], ["row 1", "mapping", "list of 1 to 9 values"]),
         ([DhRow(a=math.nan)], ["row 1", "a must be a number"]),
         *((rows, ["sequence of mappings; got"]) for rows in (np.array(2.0), 3, None)),
         ([], ["no link moves"]),
@@ -167,3 +168,18 @@ def test_yaml_aliases_of_numbers_are_accepted_nested_ones_refused(tmp_path):
     assert [joint.lower for joint in load_dh(path).joints[:2]] == [-1.0, -1.0]
     path.write_text(yaml.safe_dump({"rows": [{"a": 1.0, "kind": "continuous"}]}) + "# a: 1e-3")
     assert RobotModel.from_dh(str(path)).fk([0.0])[0, 3] == 1.0
+
+
+@pytest.mark.parametrize("make", [list, tuple])
+def test_rows_may_be_plain_lists(make):
+    values = [[0.3, 0.7, 0.1, 0.2], [0.2, -0.5, 0.0, 0.1]]
+    with pytest.raises(RobotModelError, match="finite limits"):
+        RobotModel.from_dh(np.array(values))
+    rows = [make([*row, "continuous"]) for row in values]
+    known = [DhRow(*row, kind="continuous") for row in values]
+    q = [0.4, -0.3]
+    np.testing.assert_array_equal(RobotModel.from_dh(rows).fk(q), RobotModel.from_dh(known).fk(q))
+    with pytest.raises(
+        RobotModelError, match="row 1: must be a mapping, or a list of 1 to 9 values"
+    ):
+        RobotModel.from_dh([make(range(10))])

@@ -42,7 +42,7 @@ ROBOTS = {**SHIPPED, "wam7_dh": RobotModel.from_dh(CONFIG / "wam7_dh.yaml")}
 @pytest.mark.parametrize("name", [*ROBOTS, *PUBLISHED])
 def test_known_arms(name):
     robot = ROBOTS[name] if name in ROBOTS else published(name)
-    for q in robot.random(np.random.default_rng(0), 50):
+    for q in robot.random(50, np.random.default_rng(0)):
         assert_same(robot, q, 1e-12)
 
 

@@ -29,7 +29,7 @@ SIDES = pytest.mark.parametrize("side", ["left", "right"])
 
 
 def draws(robot, count):
-    return robot.random(np.random.default_rng(1), count)
+    return robot.random(count, np.random.default_rng(1))
 
 
 def test_every_table_has_a_urdf_file():
@@ -84,12 +84,12 @@ def test_each_arm_moves_as_a_wam_in_its_base_frame(side):
     assert robot.joint_names == tuple(f"{side}_{name}" for name in WAM.joint_names)
     for name in ("lower", "upper", "velocity"):
         assert (getattr(robot, name) == getattr(WAM, name)).all()
-    q = WAM.random(np.random.default_rng(0), 100)
+    q = WAM.random(100, np.random.default_rng(0))
     np.testing.assert_allclose(robot.fk(q), WAM.fk(q), atol=1e-12)
 
 
 def test_two_wams_stand_next_to_each_other():
-    q = WAM.random(np.random.default_rng(1))
+    q = WAM.random(rng=np.random.default_rng(1))
     left, right = (arm(side, "base").fk(q) for side in ("left", "right"))
     expected = np.zeros((4, 4))
     expected[1, 3] = 0.8

@@ -33,7 +33,7 @@ def are_refused(reach, Ts, position=TOLERANCE, rotation=TOLERANCE):
 def configurations(robot, rng, count=200):
     """Return random configurations, configurations at the limits, and with joints at zero."""
     lower, upper = robot.finite_limits()
-    q = robot.random(rng, count)
+    q = robot.random(count, rng)
     ends = np.where(rng.random(q.shape) < 0.5, lower, upper)
     q = np.where(rng.random(q.shape) < rng.choice([0.0, 0.3, 1.0], (count, 1)), ends, q)
     straight = np.clip(np.zeros(robot.n), lower, upper)
@@ -173,7 +173,7 @@ def test_the_bound_for_many_joints_is_abandoned_with_a_warning(caplog):
     reach = build_reach(robot.chain)
     assert "120 joints" in caplog.text
     assert "UNREACHABLE" in caplog.text
-    Ts = robot.fk(robot.random(rng, 50))
+    Ts = robot.fk(robot.random(50, rng))
     assert not are_refused(reach, Ts, 0.0, 0.0).any()
     Ts[:, :3, 3] += 1e3
     assert are_refused(reach, Ts).all()  # no farther than its length

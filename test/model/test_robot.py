@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import urdf_pose
-from robots import LIMIT, URDF, joint, urdf
+from robots import LIMIT, TEST_URDF, URDF, joint, urdf
 
 from dls_ik import IkSolver, Pose, RobotModel
 from dls_ik.errors import ChainError, JointValueError, LimitsError, OptionError
@@ -41,7 +41,7 @@ quick = settings(max_examples=100)
 
 
 def test_batches_equal_loops_and_accept_arrays_of_any_number_type():
-    q = WAM.random(np.random.default_rng(0), 20)
+    q = WAM.random(20, np.random.default_rng(0))
     np.testing.assert_array_equal(WAM.fk(q), [WAM.fk(each) for each in q])
     np.testing.assert_array_equal(WAM.jacobian(q), [WAM.jacobian(each) for each in q])
     assert WAM.fk(q[:0]).shape == (0, 4, 4)
@@ -103,22 +103,22 @@ def test_values_within_and_outside_the_limits():
 
 
 def test_random_values_cover_the_limits():
-    q = HAND.random(np.random.default_rng(0), 2000)
+    q = HAND.random(2000, np.random.default_rng(0))
     np.testing.assert_allclose(q.min(axis=0), [-np.pi, -2.0], atol=0.02)
     np.testing.assert_allclose(q.max(axis=0), [np.pi, 2.0], atol=0.02)
     assert HAND.within_limits(q).all()
-    assert HAND.random(np.random.default_rng(0)).shape == (2,)
-    again = HAND.random(np.random.default_rng(0), 2000)
+    assert HAND.random(rng=np.random.default_rng(0)).shape == (2,)
+    again = HAND.random(2000, np.random.default_rng(0))
     np.testing.assert_array_equal(q, again)
 
 
-def test_random_accepts_size_and_seed_in_either_order():
+def test_random_takes_a_size_and_a_seed():
     drawn = WAM.random(10, rng=3)
     assert drawn.shape == (10, 7)
-    for again in (WAM.random(10, 3), WAM.random(np.random.default_rng(3), 10)):
+    for again in (WAM.random(10, 3), WAM.random(10, np.random.default_rng(3))):
         np.testing.assert_array_equal(again, drawn)
     assert (WAM.random(10) != WAM.random(10)).all(), "others at each call"
-    for bad in ((-1,), (2.5,), (True,), (3, -1), (3, "seed"), (np.random.default_rng(0), -1)):
+    for bad in ((-1,), (2.5,), (True,), (3, -1), (3, "seed")):
         with pytest.raises(OptionError, match=r"integer|Generator"):
             WAM.random(*bad)
 
@@ -300,10 +300,12 @@ def test_two_intervals_of_an_angle_are_intersected(first, a, second, b):
 def test_answers_are_within_narrowed_limits(seed, reach):
     """Solutions from any seed are within narrowed limits, and reachable poses are solved."""
     rng = np.random.default_rng(seed)
-    q = WAM.random(rng)
+    q = WAM.random(rng=rng)
     middle = q + rng.uniform(-reach, reach, 7)
     robot = WAM.narrowed(middle - reach, middle + reach)
-    found = IkSolver(robot, max_restarts=500, random_seed=1).solve(WAM.fk(q), WAM.random(rng), 10.0)
+    found = IkSolver(robot, max_restarts=500, random_seed=1).solve(
+        WAM.fk(q), WAM.random(rng=rng), 10.0
+    )
     assert found.success
     assert (np.abs(found.q - middle) <= reach + 1e-15).all()
     assert WAM.within_limits(found.q)
@@ -312,9 +314,74 @@ def test_answers_are_within_narrowed_limits(seed, reach):
 
 def test_limits_of_zero_width_and_unreachable_poses():
     narrow = WHEEL.narrowed(0.0, -0.0)
-    assert not narrow.random(np.random.default_rng(0), 3).any()
+    assert not narrow.random(3, np.random.default_rng(0)).any()
     assert len(IkSolver(narrow).solve_all(narrow.fk(np.zeros(3)), 2)) == 1
     far = WAM.fk(np.full(7, 0.3))
     far[:3, 3] += 5.0
     found = IkSolver(WAM.narrowed(-0.5, 0.9)).solve(far)
     assert found.status.name == "UNREACHABLE"
+
+
+def test_manipulability_is_the_product_of_the_singular_values():
+    robot = RobotModel.wam()
+    q = robot.random(5, rng=3)
+    J = robot.jacobian(q)
+    found = robot.manipulability(q)
+    np.testing.assert_allclose(found, np.sqrt(np.linalg.det(J @ J.transpose(0, 2, 1))))
+    assert robot.manipulability(q[0]) == pytest.approx(found[0])
+    planar = RobotModel.from_name("planar_2r")
+    assert planar.manipulability([0.3, 0.0]) > 0.5  # the rotation still moves
+    assert planar.manipulability([0.3, 0.0], position_only=True) == pytest.approx(0.0, abs=1e-12)
+    assert planar.manipulability([0.3, 0.7], position_only=True) == pytest.approx(np.sin(0.7))
+
+
+@pytest.mark.parametrize("tips", [1, 2])
+def test_the_jacobian_in_the_axes_of_the_tip(tips):
+    robot = RobotModel.wam() if tips == 1 else RobotModel.wam().with_tip("wam_link4")
+    q = robot.random(rng=1)
+    base, tip = robot.jacobian(q), robot.jacobian(q, frame="tip")
+    for k, T in enumerate(robot.fk(q).reshape(-1, 4, 4)):
+        for rows in (slice(6 * k, 6 * k + 3), slice(6 * k + 3, 6 * k + 6)):
+            np.testing.assert_allclose(T[:3, :3] @ tip[rows], base[rows], atol=1e-14)
+    np.testing.assert_array_equal(robot.jacobian(q[None], frame="tip")[0], tip)
+    np.testing.assert_array_equal(robot.jacobian(q, frame="base"), base)
+    with pytest.raises(OptionError, match="base or tip"):
+        robot.jacobian(q, frame="world")
+
+
+def test_a_locked_joint_is_a_part_of_the_arm():
+    robot = RobotModel.wam()
+    locked = robot.locked({"wam_j3": 0.5})
+    assert locked.joint_names == tuple(name for name in robot.joint_names if name != "wam_j3")
+    q = robot.random(4, rng=2)
+    q[:, 2] = 0.5
+    np.testing.assert_allclose(locked.fk(np.delete(q, 2, 1)), robot.fk(q), atol=1e-14)
+    J = np.delete(robot.jacobian(q), 2, 2)
+    np.testing.assert_allclose(locked.jacobian(np.delete(q, 2, 1)), J, atol=1e-14)
+    narrow = robot.narrowed(-0.9, 0.9).locked({"wam_j3": 0.5})
+    np.testing.assert_array_equal(narrow.upper, np.delete(robot.narrowed(-0.9, 0.9).upper, 2))
+    result = IkSolver(locked, timeout=5.0).solve(locked.fk(locked.random(rng=3)))
+    assert result.success
+    with pytest.raises(JointValueError, match=r"did you mean wam_j3\?"):
+        robot.locked({"wam_j33": 0.5})
+    with pytest.raises(JointValueError, match=r"from -2\.8 to 2\.8"):
+        robot.locked({"wam_j3": 9.0})
+
+
+def test_followers_of_a_locked_joint_are_locked():
+    text = (TEST_URDF.parent.parent / "urdf" / "planar_2r.urdf").read_text()
+    text = text.replace(
+        '<joint name="joint2" type="revolute">',
+        '<joint name="joint2" type="revolute"><mimic joint="joint1" multiplier="0.5"/>',
+    )
+    robot = RobotModel.from_urdf(text)
+    assert robot.joint_names == ("joint1",)
+    tree = robot.tree.locked({"joint1": 0.4})
+    np.testing.assert_allclose(tree.pose("tip", {}), robot.tree.pose("tip", {"joint1": 0.4}))
+
+
+def test_random_has_one_order_of_arguments():
+    robot, rng = RobotModel.wam(), np.random.default_rng(4)
+    expected = robot.random(3, np.random.default_rng(4))
+    with pytest.warns(DeprecationWarning, match=r"use robot\.random\(size, rng\)"):
+        np.testing.assert_array_equal(robot.random(rng, 3), expected)

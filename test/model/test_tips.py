@@ -68,7 +68,7 @@ def test_attributes_of_a_robot_with_two_tips():
     other = RobotModel.from_urdf(TORSO, tip=["r_hand", "l_hand"])
     assert other.joint_names == ("waist", "r1", "r2", "l1", "l2")
     assert not any(array.flags.writeable for array in BOTH.chain)
-    q = BOTH.random(np.random.default_rng(0), 10)
+    q = BOTH.random(10, np.random.default_rng(0))
     np.testing.assert_array_equal(BOTH.fk(q), [BOTH.fk(each) for each in q])
     np.testing.assert_array_equal(BOTH.jacobian(q), [BOTH.jacobian(each) for each in q])
     for size in (10, 0):
@@ -79,7 +79,7 @@ def test_attributes_of_a_robot_with_two_tips():
 @pytest.mark.parametrize(("hand", "columns"), [("l_hand", [0, 1, 2]), ("r_hand", [0, 3, 4])])
 def test_each_tip_equals_a_robot_with_one_tip(hand, columns):
     alone, p = RobotModel.from_urdf(TORSO, tip=hand), BOTH.tips.index(hand)
-    q = BOTH.random(np.random.default_rng(0), 20)
+    q = BOTH.random(20, np.random.default_rng(0))
     np.testing.assert_array_equal(BOTH.fk(q)[:, p], alone.fk(q[:, columns]))
     J = BOTH.jacobian(q)[:, 6 * p : 6 * p + 6]
     np.testing.assert_array_equal(J[..., columns], alone.jacobian(q[:, columns]))
@@ -350,7 +350,7 @@ OFFSET = rigid(rotation([1, 2, 3], 0.7), [0.03, -0.1, 0.2])
 @given(st.integers(0, 10**6), st.sampled_from(WAM.tree.links[1:]))
 def test_additional_tips_have_the_pose_of_their_link(seed, link):
     robot = WAM.with_tip(link, OFFSET)
-    q = WAM.random(np.random.default_rng(seed))
+    q = WAM.random(rng=np.random.default_rng(seed))
     poses, J = robot.fk(q), robot.jacobian(q)
     np.testing.assert_array_equal(poses[0], WAM.fk(q))
     np.testing.assert_allclose(poses[1], WAM.link_pose(link, q) @ OFFSET, atol=1e-13)
@@ -423,9 +423,9 @@ def test_nearly_rigid_offsets_are_corrected():
     for exact in (robot.offsets[0], Joint("j", "fixed", "a", "b", rough).origin):
         np.testing.assert_allclose(exact[:3, :3] @ exact[:3, :3].T, np.eye(3), rtol=0.0, atol=1e-15)
         np.testing.assert_allclose(exact, rough, rtol=0.0, atol=1e-6)
-    q = robot.random(rng)
+    q = robot.random(rng=rng)
     solver = IkSolver(robot, position_tolerance=1e-10, rotation_tolerance=1e-10)
-    found = solver.solve(robot.fk(q), robot.random(rng), 5.0)
+    found = solver.solve(robot.fk(q), robot.random(rng=rng), 5.0)
     assert found.success
     np.testing.assert_allclose(robot.fk(found.q), robot.fk(q), rtol=0.0, atol=4e-10)
     for bad, words in ((1.1 * np.diag([1, 1, 1, 1 / 1.1]), "scaled by 1.1"), (OFFSET.T, "rigid")):
@@ -437,8 +437,8 @@ def test_an_elbow_in_a_region_and_the_hand_at_its_target():
     robot = WAM.with_tip("wam_link3", OFFSET)
     solver = IkSolver(robot, task=[Task(), Task.box(0.05, 0.1, 0.2)], max_restarts=500)
     rng = np.random.default_rng(2)
-    goals = robot.fk(robot.random(rng, 50))
-    found = solver.solve_batch(goals, robot.random(rng, 50))
+    goals = robot.fk(robot.random(50, rng))
+    found = solver.solve_batch(goals, robot.random(50, rng))
     assert found.success.all()
     reached = robot.fk(found.q)
     np.testing.assert_allclose(reached[:, 0], goals[:, 0], atol=5e-6)

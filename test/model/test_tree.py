@@ -236,7 +236,7 @@ def test_the_only_tip_is_found_or_candidates_are_listed(drawn):
 def test_values_within_the_limits_keep_the_limits_of_every_element(drawn):
     robot, _ = chain_of(drawn, None, drawn.links[-1])
     path = robot.tree.path(robot.base, robot.tip)
-    for q in robot.random(np.random.default_rng(0), 20):
+    for q in robot.random(20, np.random.default_rng(0)):
         values = robot.tree.values(dict(zip(robot.joint_names, q, strict=True)))
         for each in path:
             if each.is_driven and robot.tree.mimic_of[each.name].multiplier:

@@ -10,7 +10,7 @@ pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 from plot.plot_cases import PLANAR, ROBOTS, TWO_TIPS, WAM, arm_of, assert_good, swing, texts
 
 from dls_ik.errors import OptionError, PoseError
-from dls_ik.plot import stroboscope
+from dls_ik.plot import configurations, stroboscope
 from dls_ik.plot.arm import arm_points, instants
 
 ALL = {**ROBOTS, "two tips": TWO_TIPS, "60 joints": arm_of(60)}
@@ -76,3 +76,24 @@ def test_targets_are_marked():
 def test_bad_arguments_are_refused(given, error, said):
     with pytest.raises(error, match=said):
         stroboscope(WAM, *swing(WAM), **given)
+
+
+@pytest.mark.parametrize("robot", ALL.values(), ids=ALL)
+def test_alternative_configurations_are_drawn_without_a_time(robot):
+    _, q = swing(robot, 3)
+    figure = configurations(robot, q, title="Three answers")
+    assert_good(figure)
+    said = texts(figure)
+    assert not any(word in said for word in ("time", "instant", "path"))
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["1", "2", "3"]
+    ends = [line.get_data_3d() if hasattr(line, "get_data_3d") else line.get_data()
+            for line in figure.axes[0].lines if line.get_linewidth() == 2.2]  # fmt: skip
+    assert len(ends) == 3 * len(robot.tips)
+
+
+def test_labels_of_configurations_are_one_each():
+    _, q = swing(WAM, 2)
+    figure = configurations(WAM, q, labels=["elbow up", "elbow down"])
+    assert "elbow up" in [text.get_text() for text in figure.legends[0].get_texts()]
+    with pytest.raises(OptionError, match="2 names"):
+        configurations(WAM, q, labels=["one"])

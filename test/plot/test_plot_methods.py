@@ -13,7 +13,7 @@ from dls_ik import IkSolver, Stepper, Task
 from dls_ik.errors import OptionError
 from dls_ik.plot import compare_methods
 
-GOALS = WAM.fk(WAM.random(np.random.default_rng(0), 20))
+GOALS = WAM.fk(WAM.random(20, np.random.default_rng(0)))
 
 
 def traces(names, steps=12):

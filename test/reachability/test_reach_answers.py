@@ -115,7 +115,7 @@ def test_the_whole_is_its_chunks(wam):
 
 def test_poses_that_are_reachable_fall_in_voxels_that_are_reached(wam):
     robot = RobotModel.wam()
-    positions = robot.fk(robot.random(np.random.default_rng(5), 2000))[:, :3, 3]
+    positions = robot.fk(robot.random(2000, np.random.default_rng(5)))[:, :3, 3]
     reached = np.pad(wam.voxels.reached > 0, 1)
     for position in positions:  # only the centre of a voxel is solved, so its neighbours count too
         i, j, k = wam.at(position)
@@ -124,7 +124,7 @@ def test_poses_that_are_reachable_fall_in_voxels_that_are_reached(wam):
 
 def test_measures_are_what_they_are_called():
     robot = RobotModel.wam()
-    q = robot.random(np.random.default_rng(1), 50)
+    q = robot.random(50, np.random.default_rng(1))
     J = robot.jacobian(q)
     measured = dexterity(robot, Task.pose(), 0.5, q)
     expected = np.sqrt(np.linalg.det(J @ J.swapaxes(1, 2)))
@@ -135,7 +135,7 @@ def test_measures_are_what_they_are_called():
     assert limit_margin(robot, (0.5 * (robot.lower + robot.upper))[None]) == pytest.approx(1.0)
     # Rotation of the tool about its own axis does not change its direction.
     turned = q.copy()
-    turned[:, -1] = robot.random(np.random.default_rng(2), 50)[:, -1]
+    turned[:, -1] = robot.random(50, np.random.default_rng(2))[:, -1]
     one, other = (dexterity(robot, Task.pointing("z"), 0.5, each) for each in (q, turned))
     np.testing.assert_allclose(one.manipulability, other.manipulability, rtol=1e-9)
 

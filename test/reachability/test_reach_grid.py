@@ -34,7 +34,7 @@ def test_no_position_lies_outside_the_ball(number):
     ]
     arm = random_arm(rng, *kinds)
     ball = reach_ball(arm)
-    positions = arm.fk(arm.random(rng, 2000))[:, :3, 3]
+    positions = arm.fk(arm.random(2000, rng))[:, :3, 3]
     assert np.linalg.norm(positions - ball.centre, axis=1).max() <= ball.radius + 1e-9
 
 

@@ -69,8 +69,8 @@ def test_the_texts_own_rule_of_d_max_is_another_one(figure_3):
 
 
 def test_few_samples_are_the_first_ones_and_make_a_picture():
-    report = reproduce(tracking.FIGURE_3, samples=20)
-    assert len(report.series["mended"]["T"]) == 20
+    report = reproduce(tracking.FIGURE_3, samples=100)
+    assert len(report.series["mended"]["T"]) == 100
     tracking.plot_figure_3(report)
 
 

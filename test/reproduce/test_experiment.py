@@ -82,6 +82,9 @@ def test_a_report_begins_with_its_verdict_and_where_it_was_made():
     assert "interrupted" not in markdown(document, {"x": "x.svg"})
     part = replace(each, needs_all=True)  # 3 of 5 samples
     assert verdicts(document_of([(part, report())])) == [("Buss & Kim 2004", 0, 0)]
+    few = replace(each, is_sampled=True)
+    assert verdicts(document_of([(few, report())])) == [("Buss & Kim 2004", 0, 0)]
+    assert "3 tries are few" in markdown(document_of([(few, report())]), {"x": "x.svg"})
     text = markdown(document, {"x": "x.svg"})
     places = [
         text.index(word) for word in ("| all | 0 | 2 |", "dls-ik reproduce x", "doi:", "1.2*")

@@ -140,7 +140,7 @@ def test_both_kinds_of_check_agree(monkeypatch):
     monkeypatch.setitem(sys.modules, "PyKDL", None)
     plain = independent_check(ROBOT)
     assert plain.name == "NumPy"
-    for q in ROBOT.random(np.random.default_rng(0), 20):
+    for q in ROBOT.random(20, np.random.default_rng(0)):
         np.testing.assert_allclose(here.pose(q), plain.pose(q), atol=1e-12)
 
 

@@ -65,7 +65,7 @@ CARRIED = urdf(
 def test_the_twist_is_the_derivative_of_the_pose(robot):
     tip, rng = Tip(robot, dict), np.random.default_rng(5)
     for _ in range(20):
-        q, v, dt = robot.random(rng), rng.normal(size=robot.n), 1e-6
+        q, v, dt = robot.random(rng=rng), rng.normal(size=robot.n), 1e-6
         before, after = tip.poses(q - 0.5 * dt * v), tip.poses(q + 0.5 * dt * v)
         np.testing.assert_allclose(tip.twist(q, v), difference(before, after) / dt, atol=1e-6)
 

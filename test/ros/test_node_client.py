@@ -84,7 +84,7 @@ def test_bad_arguments_never_leave(asker):
 
 
 def test_many_at_once_in_asyncio(asker):
-    targets = [WAM.fk(q) for q in WAM.random(np.random.default_rng(1), 20)]
+    targets = [WAM.fk(q) for q in WAM.random(20, np.random.default_rng(1))]
 
     async def ask():
         return await asyncio.gather(*(asker.solve_async(T, timeout=2.0) for T in targets))

@@ -59,7 +59,7 @@ def test_eight_clients_are_all_answered_and_none_before_the_others(wam_node, cli
     answers = [[] for _ in askers]
 
     def ask(i):
-        q = WAM.random(rng)
+        q = WAM.random(rng=rng)
         pending = askers[i].solve_async(WAM.fk(q), timeout=10.0)
         pending.add_done_callback(partial(take, i))
 

@@ -184,7 +184,7 @@ def test_parameters_are_refused_while_the_arm_moves_on(arm):
 
 
 def test_joint_motion_where_local_motion_stalls(arm):
-    q = WAM.random(np.random.default_rng(13))
+    q = WAM.random(rng=np.random.default_rng(13))
     arm.goes(WAM.fk(HOME), 1e-6)
     arm.send_alone(pose(WAM.fk(q)))
     arm.says("moving through joint space")

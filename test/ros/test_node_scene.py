@@ -132,7 +132,7 @@ def collides(q, *objects):
 
 def test_no_answer_is_in_collision_while_the_scene_changes(client):
     rng = np.random.default_rng(3)
-    goals = [q for q in WAM.random(rng, 30) if not collides(q)]
+    goals = [q for q in WAM.random(30, rng) if not collides(q)]
     before, answered, moved = box("thing", (5.0, 0.0, 0.0)), 0, 0
     waiting = client.answered_client(GetPositionIK, "compute_ik", request(Q))
     publisher = client.publisher(CollisionObject, "collision_object", 10)
@@ -487,7 +487,7 @@ def test_without_the_library_answers_are_free_by_the_spheres_and_that_is_said(
         assert node.count("not checked") == node.count("check no collisions") == 0
         assert validity(client, Q).valid
         found = 0
-        for q in WAM.random(np.random.default_rng(4), 12):
+        for q in WAM.random(12, np.random.default_rng(4)):
             thing = box("thing", WAM.link_pose("wam_link4", q)[:3, 3] + [0.0, 0.0, 0.25])
             assert apply(client, world(thing))
             assert not (validity(client, q).valid and collides(q, thing))

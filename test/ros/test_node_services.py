@@ -32,7 +32,7 @@ def kdl_pose(q):
 
 
 def test_random_poses_are_solved_within_tolerance_and_limits(client):
-    for q in WAM.random(np.random.default_rng(5), 50):
+    for q in WAM.random(50, np.random.default_rng(5)):
         T = WAM.fk(q)
         response = ik(client, stamped(T), timeout=2.0)
         assert response.error_code.val == 1, response.error_code.message
@@ -83,7 +83,7 @@ def test_parameters_change_live(client):
 
 def test_solve_type_says_which_solution(client):
     rng = np.random.default_rng(2)
-    tasks = [(stamped(WAM.fk(WAM.random(rng))), WAM.random(rng)) for _ in range(5)]
+    tasks = [(stamped(WAM.fk(WAM.random(rng=rng))), WAM.random(rng=rng)) for _ in range(5)]
 
     def distances():
         for pose, seed in tasks:
@@ -132,7 +132,7 @@ def test_any_method_serves_and_changes_while_it_runs(wam_node, client):
             for method in ("kdl_lma", "kdl_nr_jl"):
                 assert client.set_parameters(method=method).successful
                 assert client.get_parameter("method").string_value == method
-                for q in WAM.random(rng, 5):
+                for q in WAM.random(5, rng):
                     seed = WAM.clip(q + 0.05 * rng.standard_normal(WAM.n))
                     answer = asker.solve(WAM.fk(q), seed, timeout=5.0)
                     assert answer.success, f"{method}: {answer.message}"

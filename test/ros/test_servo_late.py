@@ -392,10 +392,10 @@ def test_commands_and_stops_of_late_cycles_keep_all_limits(monkeypatch, jerk, ra
     rng = np.random.default_rng(int(rate) + points)
     limits = Limits.of(world.robot, A, *jerk)
     sent = Sent(world, rate, points)
-    goal = world.robot.random(rng)
+    goal = world.robot.random(rng=rng)
     for gap in gaps(rng, 1.0 / rate, 1500):
         if rng.random() < 0.02:  # distant goals make the arm fast, and move joints to their limits
-            goal = np.where(rng.random(2) < 0.5, world.robot.random(rng), world.robot.upper)
+            goal = np.where(rng.random(2) < 0.5, world.robot.random(rng=rng), world.robot.upper)
         sent.cycle(gap, world.target(goal), limits)
     assert len(sent.q) > 1000
     assert np.ptp(sent.q, axis=0).min() > 1.0

@@ -71,10 +71,10 @@ def test_no_cubic_needs_more_than_the_limits(monkeypatch, jerk, rate, is_late, c
     parameters = {"feedback_mode": "none", "acceleration": [A], "jerk": jerk, "rate": rate}
     world = controlled(monkeypatch, has_stop_trajectory=True, **parameters)
     rng = np.random.default_rng(int(rate) + count)
-    path, goal = Path(world, rate, count), world.robot.random(rng)
+    path, goal = Path(world, rate, count), world.robot.random(rng=rng)
     for gap in gaps(rng, path.period, 1000):
         if rng.random() < 0.03:  # far away, and now and then at a limit
-            goal = np.where(rng.random(2) < 0.5, world.robot.random(rng), world.robot.upper)
+            goal = np.where(rng.random(2) < 0.5, world.robot.random(rng=rng), world.robot.upper)
         path.cycle(gap if is_late else path.period, world.target(goal))
     velocity, acceleration = path.excess()
     assert velocity <= 1.0 + TOLERANCE
@@ -102,12 +102,12 @@ def test_no_cubic_needs_more_after_withdrawn_commands_and_early_cycles(monkeypat
     parameters = {"feedback_mode": "none", "acceleration": [A], "jerk": jerk, "rate": rate}
     world = controlled(monkeypatch, has_stop_trajectory=True, **parameters)
     rng = np.random.default_rng(7)
-    path, goal = Path(world, rate, 0), world.robot.random(rng)
+    path, goal = Path(world, rate, 0), world.robot.random(rng=rng)
     for gap, is_withdrawn in zip(
         *gaps_with_withdrawn_commands(rng, path.period, 1500), strict=True
     ):
         if rng.random() < 0.03:
-            goal = np.where(rng.random(2) < 0.5, world.robot.random(rng), world.robot.upper)
+            goal = np.where(rng.random(2) < 0.5, world.robot.random(rng=rng), world.robot.upper)
         path.cycle(gap, world.target(goal), is_withdrawn)
     velocity, acceleration = path.excess()
     assert velocity <= 1.0 + TOLERANCE

@@ -393,7 +393,7 @@ def test_without_exact_checks_nothing_that_collides_is_called_free(monkeypatch):
     rng = np.random.default_rng(2)
     exact.add_box("box", [0.3, 0.3, 0.3], at(0.4, 0.2, 0.5))
     exact.add_mesh("mesh", SMALL * 6.0, FACES, at(-0.4, 0.2, 0.5))
-    q = WAM.random(rng, 300)
+    q = WAM.random(300, rng)
     truly = np.array([exact.snapshot.in_collision_by_library(each) for each in q])
     apart = np.array([exact.distance(each).distance for each in q])
     assert 20 < truly.sum() < 280

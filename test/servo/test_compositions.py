@@ -67,7 +67,7 @@ def test_every_live_parameter_of_the_stream_is_changed():
 def test_kinematics_of_the_judge_are_those_of_the_robot(name):
     robot, values = arm_model(name).robot, draw_start(name, np.random.default_rng(0), 0.0)[1]
     tree = link_tree(robot.tree.description.urdf)
-    q = robot.random(np.random.default_rng(1), 20)
+    q = robot.random(20, np.random.default_rng(1))
     poses = np.empty((len(q), 3, 4))
     link = tree.links.index(robot.tip)
     link_poses(tree.for_joints(robot.joint_names, values), q, link, poses)
@@ -82,7 +82,7 @@ def test_a_pair_that_is_not_open_is_at_least_so_far_apart():
         for _ in range(5):
             EVENTS["appear"].act(stream, rng)
         world = stream.around.world()
-        q = np.atleast_2d(stream.model.robot.random(rng, 20))
+        q = np.atleast_2d(stream.model.robot.random(20, rng))
         found = set(world.near(q, np.full(len(world.pairs), 0.05)))
         opened += len(found)
         for row in range(len(q)):

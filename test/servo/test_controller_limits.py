@@ -26,7 +26,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 def send_random_target(rng, drive):
     """Send a random target, reachable or not, or none."""
     robot, kind = drive.controller.robot, rng.integers(7)
-    T = robot.fk(robot.random(rng))
+    T = robot.fk(robot.random(rng=rng))
     if kind == 0:
         drive.pose(T)
     elif kind == 1:
@@ -37,7 +37,7 @@ def send_random_target(rng, drive):
     elif kind == 3:
         drive.twist(rng.normal(size=6), R=T[:3, :3])
     elif kind == 4:
-        Ts = robot.fk(robot.random(rng, int(rng.integers(1, 4))))
+        Ts = robot.fk(robot.random(int(rng.integers(1, 4)), rng))
         drive.trajectory(Ts, 10.0 ** rng.uniform(-3, 0))
     elif kind == 5:
         drive.controller.refuse("for no reason")
@@ -47,7 +47,7 @@ def run_random_targets(rng, drive, count=8):
     for _ in range(count):
         send_random_target(rng, drive)
         if rng.random() < 0.3:
-            T = drive.controller.robot.fk(drive.controller.robot.random(rng))
+            T = drive.controller.robot.fk(drive.controller.robot.random(rng=rng))
             drive.run(0.3, lambda drive, T=T: drive.pose(T))
         drive.run(rng.uniform(0.0, 0.6))
 
@@ -60,7 +60,7 @@ def test_any_arm_and_method_keep_limits(kinds, seed, dt, method, outside):
     robot = random_arm(rng, "revolute", *kinds)
     assume(serves(method, robot))
     acceleration = rng.choice([0.5, 5.0, 50.0, np.inf], robot.n)
-    q = robot.random(rng) + outside * rng.uniform(-1.0, 1.0, robot.n)
+    q = robot.random(rng=rng) + outside * rng.uniform(-1.0, 1.0, robot.n)
     options = {"acceleration": tuple(acceleration), "feed_forward": bool(rng.integers(2))}
     drive = Drive(q, robot, method, dt, **options)
     run_random_targets(rng, drive)
@@ -74,7 +74,7 @@ def test_any_arm_keeps_jerk_limits(kinds, seed, dt):
     pytest.importorskip("ruckig")
     rng = np.random.default_rng(seed)
     robot = random_arm(rng, "revolute", *kinds[:5])
-    drive = Drive(robot.random(rng), robot, dt=dt, acceleration=5.0, jerk=100.0)
+    drive = Drive(robot.random(rng=rng), robot, dt=dt, acceleration=5.0, jerk=100.0)
     run_random_targets(rng, drive, 4)
     drive.assert_limits(5.0, 100.0)
 
@@ -85,7 +85,7 @@ def test_any_arm_keeps_jerk_limits(kinds, seed, dt):
 def test_outputs_describe_the_command(kinds, seed):
     rng = np.random.default_rng(seed)
     robot = random_arm(rng, "revolute", *kinds)
-    drive = Drive(robot.random(rng), robot, acceleration=20.0)
+    drive = Drive(robot.random(rng=rng), robot, acceleration=20.0)
     run_random_targets(rng, drive, 5)
     for out in drive.outputs:
         if out.T_d is None:
@@ -127,7 +127,7 @@ STARTS = (0.3, 40.0, 1e15, 5e-324)  # one start within the limits, two outside, 
 def test_extreme_arms_have_finite_commands_within_limits(name, start):
     robot = ARMS[name]
     rng = np.random.default_rng(1)
-    goal = robot.fk(robot.random(rng))
+    goal = robot.fk(robot.random(rng=rng))
     turned = robot.fk(np.zeros(robot.n))
     turned[:3, :3] = turned[:3, :3] @ np.diag([1.0, -1.0, -1.0])
     drive = Drive(np.full(robot.n, start), robot, acceleration=8.0, when_stuck="hold")
@@ -192,8 +192,8 @@ def test_static_targets_are_reached_within_limits(name, limits):
         pytest.importorskip("ruckig")
     robot, rng = ROBOTS[name], np.random.default_rng(81)
     for _ in range(2):
-        drive = Drive(robot.random(rng), robot, dt=0.025, **limits)
-        drive.pose(robot.fk(robot.random(rng)))
+        drive = Drive(robot.random(rng=rng), robot, dt=0.025, **limits)
+        drive.pose(robot.fk(robot.random(rng=rng)))
         assert drive.run_until(ServoState.REACHED, 200.0)
         drive.assert_limits(**limits)
 
@@ -203,9 +203,9 @@ def test_static_targets_are_reached_within_limits(name, limits):
 def test_uneven_cycles_keep_position_and_velocity_limits(seed):
     rng = np.random.default_rng(seed)
     robot = random_arm(rng, *rng.choice(["revolute", "continuous", "prismatic"], 6))
-    drive = Drive(robot.random(rng), robot, acceleration=5.0)
+    drive = Drive(robot.random(rng=rng), robot, acceleration=5.0)
     for _ in range(4):
-        drive.pose(robot.fk(robot.random(rng)))
+        drive.pose(robot.fk(robot.random(rng=rng)))
         for _ in range(60):
             drive.dt = 10.0 ** rng.uniform(-4, -1)
             before = drive.q[-1]

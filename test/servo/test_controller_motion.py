@@ -22,8 +22,8 @@ def reach_random_targets(robot, rng, count, seconds=SLOWEST, **options):
     """Move from random starts to random targets; assert that each is reached."""
     drives = []
     for _ in range(count):
-        drive = Drive(robot.random(rng), robot, **options)
-        drive.pose(robot.fk(robot.random(rng)))
+        drive = Drive(robot.random(rng=rng), robot, **options)
+        drive.pose(robot.fk(robot.random(rng=rng)))
         assert drive.run_until(ServoState.REACHED, seconds), drive.last
         assert drive.last.position_error <= 1e-6
         assert drive.last.rotation_error <= 1e-6
@@ -56,7 +56,7 @@ def test_other_arms_reach_all_targets_within_limits(name):
 def test_hold_reports_stalls():
     rng, ends = np.random.default_rng(43), {ServoState.REACHED: 0, ServoState.STALLED: 0}
     while min(ends.values()) < 2:  # local motion alone reaches approximately half
-        drive = Drive(WAM.random(rng), when_stuck="hold").pose(WAM.fk(WAM.random(rng)))
+        drive = Drive(WAM.random(rng=rng), when_stuck="hold").pose(WAM.fk(WAM.random(rng=rng)))
         drive.run(12.0)
         assert ServoState.JOINT_MOTION not in drive.states
         ends[drive.last.state] += 1
@@ -95,7 +95,7 @@ def test_jerk_limits_cause_no_motion_away_from_target(jerk):
 
 
 def far_targets(rng, count):
-    for T in WAM.fk(WAM.random(rng, count)):
+    for T in WAM.fk(WAM.random(count, rng)):
         T[:3, 3] *= rng.uniform(1.2, 5.0) / np.linalg.norm(T[:3, 3])
         yield T
 
@@ -109,7 +109,7 @@ def test_arm_rests_at_closest_point_to_unreachable_target(limits):
     rng = np.random.default_rng(51)
     solver = IkSolver(WAM, max_restarts=500, timeout=60.0)
     for T in far_targets(rng, 2):
-        drive = Drive(WAM.random(rng), **limits).pose(T)
+        drive = Drive(WAM.random(rng=rng), **limits).pose(T)
         drive.run(20.0)
         assert drive.last.state is ServoState.UNREACHABLE
         assert np.ptp(drive.q[-200:], axis=0).max() == 0.0
@@ -194,7 +194,7 @@ CALM = [name for name in method_names() if not ROUGH & set(name.split("+"))]
 def unreachable_target(robot, q, motion):
     """Return a target out of reach as a function of time [s]."""
     T = robot.fk(q)
-    size = np.linalg.norm(robot.fk(robot.random(np.random.default_rng(0), 2000))[:, :3, 3], axis=1)
+    size = np.linalg.norm(robot.fk(robot.random(2000, np.random.default_rng(0)))[:, :3, 3], axis=1)
     out = T[:3, 3] / np.linalg.norm(T[:3, 3])
     side = np.cross([0.0, 0.0, 1.0], out)
 

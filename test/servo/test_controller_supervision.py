@@ -142,7 +142,7 @@ def test_motion_after_pause_starts_at_measurement():
 
 def test_whole_turns_of_continuous_joints_are_no_deviation():
     gen3 = published("gen3")
-    q = gen3.random(np.random.default_rng(72))
+    q = gen3.random(rng=np.random.default_rng(72))
     turns = 2 * np.pi * gen3.continuous
     assert turns.any()
     drive = Drive(q, gen3, supervised=True, max_deviation=0.05).pose(gen3.fk(gen3.clip(q + 0.2)))

@@ -259,7 +259,7 @@ def test_twist_stops_after_timeout():
 def test_zero_twist_stops_a_joint_motion():
     rng = np.random.default_rng(61)
     while True:
-        drive = Drive(WAM.random(rng), acceleration=8.0).pose(WAM.fk(WAM.random(rng)))
+        drive = Drive(WAM.random(rng=rng), acceleration=8.0).pose(WAM.fk(WAM.random(rng=rng)))
         drive.run(6.0)
         moving = [k for k, state in enumerate(drive.states) if state is ServoState.JOINT_MOTION]
         if len(moving) > 60:
@@ -328,10 +328,10 @@ def test_trajectory_starts_at_the_first_pose(acceleration):
 def test_trajectory_starts_after_a_joint_motion():
     rng, found = np.random.default_rng(62), 0
     for _ in range(8):
-        q = WAM.random(rng)
+        q = WAM.random(rng=rng)
         Ts = np.repeat(WAM.fk(q)[None], 2, axis=0)
         Ts[1, 2, 3] -= 0.01
-        drive = Drive(WAM.random(rng)).trajectory(Ts, 0.5)
+        drive = Drive(WAM.random(rng=rng)).trajectory(Ts, 0.5)
         drive.run(12.0)
         for out in drive.outputs:
             if out.state is ServoState.JOINT_MOTION:

@@ -106,7 +106,7 @@ def test_certified_step_and_stop_keep_all_distances(seed):
     rng = np.random.default_rng(seed)
     robot, scene = with_box(*rng.uniform(0.05, 0.6, 3), at=rng.uniform(-0.8, 0.8, 3))
     pairs = guarded_pairs(robot, scene.snapshot, (), MIN_DISTANCE)
-    state, q = SceneState(pairs, robot.n), robot.random(rng)
+    state, q = SceneState(pairs, robot.n), robot.random(rng=rng)
     state.restart(q, 0.1)
     v, a = rng.normal(0.0, 0.7, robot.n), rng.normal(0.0, 1.0, robot.n)
     limits = robot.lower, robot.upper, np.full(robot.n, 5.0), np.full(robot.n, 50.0)

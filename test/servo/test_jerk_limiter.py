@@ -34,7 +34,7 @@ def test_any_reference_keeps_limits(kinds, seed, dt, at_limits, each):
     rng, robot, acceleration, jerk = drawn(kinds, seed)
     jerk = np.minimum(jerk, 1e3)
     limiter = JerkLimiter(robot, acceleration, jerk)
-    start = robot.random(rng)
+    start = robot.random(rng=rng)
     if at_limits:
         start = np.where(np.isfinite(robot.lower), robot.lower, start)
     limiter.reset(start)
@@ -59,7 +59,7 @@ def test_uneven_and_late_cycles_keep_limits(kinds, seed, outside):
     rng, robot, acceleration, jerk = drawn(kinds, seed)
     jerk = np.minimum(jerk, 1e3)
     limiter = JerkLimiter(robot, acceleration, jerk)
-    start = robot.random(rng) + outside * rng.choice([-3.0, 0.0, 3.0], robot.n)
+    start = robot.random(rng=rng) + outside * rng.choice([-3.0, 0.0, 3.0], robot.n)
     limiter.reset(start)
     commands, times = [start], [0.0]
 
@@ -207,8 +207,8 @@ def test_new_velocity_limit_is_approached_within_other_limits():
 def test_static_reference_is_reached(dt):
     rng = np.random.default_rng(31)
     limiter = JerkLimiter(WAM, np.full(WAM.n, 5.0), np.full(WAM.n, 50.0))
-    limiter.reset(WAM.random(rng))
-    for goal in (WAM.random(rng), WAM.lower, WAM.upper):
+    limiter.reset(WAM.random(rng=rng))
+    for goal in (WAM.random(rng=rng), WAM.lower, WAM.upper):
         for _ in range(round(7.0 / dt)):
             limiter.advance(goal, np.zeros(WAM.n), dt)
         np.testing.assert_allclose(limiter.q, goal, atol=1e-9)

@@ -32,7 +32,7 @@ def drawn(kinds, seed):
 
 def stoppable_start(robot, acceleration, rng):
     """Return a start and a velocity from which each joint can stop within its limits."""
-    q = robot.random(rng)
+    q = robot.random(rng=rng)
     room = np.minimum(robot.upper - q, q - robot.lower)
     most = np.minimum(robot.velocity, np.sqrt(2 * acceleration * room))
     most = np.where(np.isfinite(most), most, 1.0)
@@ -75,9 +75,9 @@ def test_start_outside_limits_returns(kinds, seed, dt):
     rng, robot, _ = drawn(kinds, seed)
     acceleration = rng.choice([0.5, 5.0, np.inf], robot.n)
     limiter = AccelerationLimiter(robot, acceleration)
-    q = robot.random(rng) + rng.uniform(-5.0, 5.0, robot.n)
+    q = robot.random(rng=rng) + rng.uniform(-5.0, 5.0, robot.n)
     limiter.reset(q)
-    goal, commands = robot.random(rng), [q]
+    goal, commands = robot.random(rng=rng), [q]
     for _ in range(round(40.0 / dt)):
         limiter.advance(goal, np.zeros(robot.n), dt)
         commands.append(limiter.q.copy())
@@ -91,7 +91,7 @@ def test_path_to_static_reference_is_straight(kinds, seed, dt):
     rng, robot, _ = drawn(kinds, seed)
     acceleration = rng.choice([0.5, 5.0, np.inf], robot.n)
     limiter = AccelerationLimiter(robot, acceleration)
-    start, goal = robot.random(rng), robot.random(rng)
+    start, goal = robot.random(rng=rng), robot.random(rng=rng)
     limiter.reset(start)
     commands = [start]
     for _ in range(round(30.0 / dt)):
@@ -111,8 +111,8 @@ def test_uneven_cycles_reach_the_reference(kinds, seed):
     rng, robot, _ = drawn(kinds, seed)
     acceleration = rng.choice([0.5, 5.0, np.inf], robot.n)
     limiter = AccelerationLimiter(robot, acceleration)
-    limiter.reset(robot.random(rng))
-    goal, now, left = robot.random(rng), 0.0, []
+    limiter.reset(robot.random(rng=rng))
+    goal, now, left = robot.random(rng=rng), 0.0, []
     while now < 30.0:
         dt = 0.01 * 2.0 ** rng.uniform(-2, 2)
         limiter.advance(goal, np.zeros(robot.n), dt)

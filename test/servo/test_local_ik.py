@@ -82,9 +82,9 @@ def test_any_arm_keeps_limits(kinds, seed, dt, method):
     robot = random_arm(rng, "revolute", *kinds)
     assume(serves(method, robot))
     servo = LocalIk(robot, method)
-    T = robot.fk(robot.random(rng))
+    T = robot.fk(robot.random(rng=rng))
     T[:3, 3] *= rng.choice([1.0, 5.0])
-    servo.reset(robot.random(rng) * rng.choice([1.0, 1.5]))
+    servo.reset(robot.random(rng=rng) * rng.choice([1.0, 1.5]))
     for _ in range(30):
         before = servo.q
         assert_step_allowed(robot, before, servo.step(T, dt).q, dt)
@@ -137,8 +137,8 @@ def test_nearby_static_target_is_reached_and_held(method):
 @pytest.mark.parametrize("method", ["ctp+sd+svf", "auto"])
 def test_error_never_rises_toward_a_static_target(method):
     rng = np.random.default_rng(23)
-    for T in WAM.fk(WAM.random(rng, 20)):
-        servo = servo_at(WAM.random(rng), method)
+    for T in WAM.fk(WAM.random(20, rng)):
+        servo = servo_at(WAM.random(rng=rng), method)
         outputs = [servo.step(T, DT) for _ in range(200)]
         error = np.array([np.hypot(o.position_error, 0.5 * o.rotation_error) for o in outputs])
         assert (np.diff(error) <= 1e-12).all()
@@ -147,9 +147,9 @@ def test_error_never_rises_toward_a_static_target(method):
 def test_unreachable_target_causes_no_oscillation():
     rng = np.random.default_rng(25)
     counts = []
-    for T in WAM.fk(WAM.random(rng, 15)):
+    for T in WAM.fk(WAM.random(15, rng)):
         T[:3, 3] *= 1.6 / np.linalg.norm(T[:3, 3])
-        counts.append(reversals(run(servo_at(WAM.random(rng)), T, 600)[0]))
+        counts.append(reversals(run(servo_at(WAM.random(rng=rng)), T, 600)[0]))
     assert np.median(counts) <= 5
     assert max(counts) <= 30, "without damping, the worst reverse in every cycle"
 

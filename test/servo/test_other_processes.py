@@ -25,7 +25,7 @@ def answers():
     rng = np.random.default_rng(3)
     near = WAM.fk(CALM + 0.05 * rng.normal(size=(4, 7)))
     solver = IkSolver(WAM, max_restarts=20)
-    poses = WAM.fk(WAM.random(rng, 16))
+    poses = WAM.fk(WAM.random(16, rng))
     batches = [solver.solve_batch(poses, threads=threads) for threads in (1, 2, 4)]
     for other in batches[1:]:
         np.testing.assert_array_equal(other.q, batches[0].q)

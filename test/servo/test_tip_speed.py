@@ -91,7 +91,7 @@ def test_paths_and_stops_keep_tip_speed_limits(limits, share_late):
         now = followed.now
         if k % 40 == 0:
             kind = k // 40 % 3
-            V, goal = rng.normal(size=6) * 2.0, WAM.fk(WAM.random(rng))
+            V, goal = rng.normal(size=6) * 2.0, WAM.fk(WAM.random(rng=rng))
             near = WAM.fk(controller.command + np.cumsum(rng.normal(0, 0.2, (4, WAM.n)), axis=0))
         if kind == 0:
             controller.follow_twist(V, now)
@@ -122,7 +122,7 @@ def send_random_target(drive, rng):
     """Send a random pose, twist or trajectory; distant poses need joint motion."""
     kind = rng.integers(4)
     if kind == 0:
-        drive.pose(WAM.fk(WAM.random(rng)))
+        drive.pose(WAM.fk(WAM.random(rng=rng)))
         drive.run(2.0)
     elif kind == 1:
         V = rng.normal(size=6) * 2.0

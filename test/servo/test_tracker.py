@@ -99,7 +99,7 @@ def stuck_case():
     """Return a start and a target that local motion does not reach."""
     rng = np.random.default_rng(91)
     while True:
-        q, T = WAM.random(rng), WAM.fk(WAM.random(rng))
+        q, T = WAM.random(rng=rng), WAM.fk(WAM.random(rng=rng))
         drive = Drive(q).pose(T)
         drive.run_until(ServoState.REACHED, 20.0)
         if ServoState.JOINT_MOTION in drive.states:

@@ -26,7 +26,7 @@ def turning(rng):
 def drawn(robot, count, seed=1):
     """Return reachable poses, their configurations, and random seeds."""
     rng = np.random.default_rng(seed)
-    q, seeds = robot.random(rng, count), robot.random(rng, count)
+    q, seeds = robot.random(count, rng), robot.random(count, rng)
     return robot.fk(q), q, seeds
 
 

@@ -15,10 +15,10 @@ MISSED = (Status.UNREACHABLE, Status.MAX_RESTARTS)
 def out_of_reach(robot, count, seed=1):
     """Return poses that are too far away, and poses with an unreachable rotation."""
     rng = np.random.default_rng(seed)
-    Ts = robot.fk(robot.random(rng, count))
+    Ts = robot.fk(robot.random(count, rng))
     Ts[::2, :3, 3] *= rng.uniform(1.5, 3.0, (len(Ts[::2]), 1))
     Ts[1::2, :3, :3] = Ts[1::2, :3, :3] @ np.diag([1.0, -1.0, -1.0])
-    return Ts, robot.random(rng, count)
+    return Ts, robot.random(count, rng)
 
 
 def scaled_error(robot, T, q):
@@ -106,7 +106,7 @@ def test_published_methods_stay_within_the_limits(name):
 @pytest.mark.parametrize("rotation_weight", [0.1, 1.0])
 def test_the_weighted_error_is_never_larger_than_of_the_plain_search(rotation_weight):
     rng = np.random.default_rng(3)
-    Ts = WAM.fk(WAM.random(rng, 400))
+    Ts = WAM.fk(WAM.random(400, rng))
     Ts[:, :3, 3] *= rng.uniform(0.9, 1.3, (400, 1))
     options = {"rotation_weight": rotation_weight, "max_restarts": 2}
     one, other = (

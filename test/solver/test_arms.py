@@ -48,7 +48,7 @@ COUNT = 150
 def drawn(name, seed, count=COUNT):
     """Return a robot, a random generator, joint positions, and their poses by the DH table."""
     robot, rng = published(name), np.random.default_rng(seed)
-    q = robot.random(rng, count)
+    q = robot.random(count, rng)
     return robot, rng, q, ARMS[name].pose(q)
 
 
@@ -58,7 +58,7 @@ def test_reachable_poses_from_any_seed(name):
     robot, rng, _, Ts = drawn(name, 1)
     shape, limits = (COUNT, robot.n), robot.finite_limits()
     for seeds in (
-        robot.random(rng, COUNT),
+        robot.random(COUNT, rng),
         None,
         20.0 * rng.normal(size=shape),
         np.where(rng.random(shape) < 0.5, *limits),
@@ -72,10 +72,10 @@ def test_tasks_that_constrain_part_of_the_pose(name):
     robot, rng, _, Ts = drawn(name, 5)
     for T in Ts:  # fewer than six joints cannot turn the tool as they like
         T[:] = T @ rigid(rotation([0, 0, 1], rng.uniform(-np.pi, np.pi)), np.zeros(3))
-    check(name, Ts, robot.random(rng, COUNT), Task.pointing("z"))
+    check(name, Ts, robot.random(COUNT, rng), Task.pointing("z"))
     for T in Ts:  # most rotations are out of reach there
         T[:3, :3] = rotation(rng.normal(size=3), rng.uniform(0.0, np.pi))
-    check(name, Ts, robot.random(rng, COUNT), Task.position_only())
+    check(name, Ts, robot.random(COUNT, rng), Task.position_only())
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
@@ -85,7 +85,7 @@ def test_seeds_half_a_turn_away(name):
     lower, upper = robot.finite_limits()
     able = np.flatnonzero(~robot.chain.prismatic & (upper - lower >= np.pi))
     joint = np.repeat(able, 10)
-    seeds, rows = robot.random(rng, len(joint)), np.arange(len(joint))
+    seeds, rows = robot.random(len(joint), rng), np.arange(len(joint))
     seeds[rows, joint] = rng.uniform(lower[joint], upper[joint] - np.pi)
     q = seeds.copy()
     q[rows, joint] += np.pi
@@ -100,7 +100,7 @@ def test_continuous_joints_end_within_half_a_turn_of_the_seed(name):
     robot, rng, q, Ts = drawn(name, 8)
     whole = 2.0 * np.pi * robot.continuous
     for turns in (1, 1000):
-        seeds = robot.random(rng, COUNT) + whole * rng.integers(-turns, turns, q.shape)
+        seeds = robot.random(COUNT, rng) + whole * rng.integers(-turns, turns, q.shape)
         result = check(name, Ts, seeds)
         assert np.abs(result.q - seeds)[:, robot.continuous].max() <= np.pi + 1e-9
     seeds = q + whole * rng.integers(-5, 6, robot.n)
@@ -112,7 +112,7 @@ def test_continuous_joints_end_within_half_a_turn_of_the_seed(name):
 def special_configurations(robot, rng, count):
     """Return joint positions at limits, zero, quarter turns and mid-range."""
     lower, upper = robot.finite_limits()
-    quarter, q = np.full(robot.n, np.pi / 2), robot.random(rng, count)
+    quarter, q = np.full(robot.n, np.pi / 2), robot.random(count, rng)
     marks = (lower, upper, 0.0 * lower, quarter, -quarter, 0.5 * (lower + upper))
     which = rng.integers(0, 9, q.shape)  # a third stay as drawn
     for k, mark in enumerate(marks):
@@ -130,7 +130,7 @@ def stretched_configurations(robot, rng, count, rounds=25):
 
     Each joint in turn moves to its largest distance, on finer and finer grids.
     """
-    q = robot.random(rng, count)
+    q = robot.random(count, rng)
     lower, upper = robot.finite_limits()
     width = upper - lower
     for _ in range(rounds):
@@ -150,7 +150,7 @@ def test_singular_poses_and_poses_at_joint_limits(name):
     robot, rng = published(name), np.random.default_rng(7)
     lower, upper = robot.finite_limits()
     corners = np.where(rng.random((50, robot.n)) < 0.5, lower, upper)
-    ones = robot.random(rng, 2 * robot.n)
+    ones = robot.random(2 * robot.n, rng)
     joints = np.tile(np.flatnonzero(robot.limited), 2)
     ones = ones[: len(joints)]
     ends = np.where(np.arange(len(joints)) < len(joints) // 2, lower[joints], upper[joints])
@@ -170,6 +170,6 @@ def test_at_the_edge_of_the_workspace(name):
     q = stretched_configurations(robot, rng, 20)
     near = robot.clip(q + 1e-3 * rng.normal(size=q.shape))
     assert (tip_distance(robot, near) <= tip_distance(robot, q) + 1e-7).all()
-    Ts, seeds = ARMS[name].pose(q), robot.random(rng, 20)
+    Ts, seeds = ARMS[name].pose(q), robot.random(20, rng)
     check(name, Ts, seeds)
     check(name, Ts, seeds, Task.position_only())

@@ -44,8 +44,8 @@ def check(robot, Ts, result, tolerance=1e-6):
 @pytest.mark.parametrize("name", SHIPPED)
 def test_included_robots(name):
     robot, rng = RobotModel.from_name(name), np.random.default_rng(1)
-    Ts = robot.fk(robot.random(rng, 1000))
-    check(robot, Ts, IkSolver(robot).solve_batch(Ts, robot.random(rng, 1000)))
+    Ts = robot.fk(robot.random(1000, rng))
+    check(robot, Ts, IkSolver(robot).solve_batch(Ts, robot.random(1000, rng)))
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_included_robots(name):
 )
 def test_smaller_and_larger_tolerances(name, tolerance):
     robot, rng = RobotModel.from_name(name), np.random.default_rng(3)
-    Ts = robot.fk(robot.random(rng, 200))
+    Ts = robot.fk(robot.random(200, rng))
     solver = IkSolver(robot, position_tolerance=tolerance, rotation_tolerance=tolerance)
     check(robot, Ts, solver.solve_batch(Ts), tolerance + 1e-14)
 
@@ -64,9 +64,9 @@ def test_random_robots(name):
     for drawn in range(4):
         rng = np.random.default_rng([4, drawn])
         robot = random_arm(rng, *KINDS[name])
-        Ts = robot.fk(robot.random(rng, 30))
+        Ts = robot.fk(robot.random(30, rng))
         solver = IkSolver(robot, max_restarts=5000)
-        check(robot, Ts, solver.solve_batch(Ts, robot.random(rng, 30)))
+        check(robot, Ts, solver.solve_batch(Ts, robot.random(30, rng)))
         check(robot, Ts, solver.solve_batch(Ts))
 
 
@@ -74,7 +74,7 @@ def test_random_robots(name):
 def test_poses_near_the_seed_need_no_restart(name):
     robot, rng = RobotModel.from_name(name), np.random.default_rng(6)
     middle = 0.5 * (robot.lower + robot.upper)
-    q = middle + 0.5 * (robot.random(rng, 200) - middle) + 0.05
+    q = middle + 0.5 * (robot.random(200, rng) - middle) + 0.05
     seeds = q + rng.uniform(-1e-3, 1e-3, q.shape)
     result = IkSolver(robot).solve_batch(robot.fk(q), seeds)
     assert result.success.all()
@@ -110,8 +110,8 @@ def solved(far, seed=1, count=60):
     """Return a robot, poses, seeds whole turns away, and the results."""
     rng = np.random.default_rng(seed)
     robot = random_arm(rng, *TURNING)
-    Ts = robot.fk(robot.random(rng, count))
-    seeds = robot.random(rng, count) + robot.continuous * rng.uniform(-far, far, (count, robot.n))
+    Ts = robot.fk(robot.random(count, rng))
+    seeds = robot.random(count, rng) + robot.continuous * rng.uniform(-far, far, (count, robot.n))
     return robot, Ts, seeds, IkSolver(robot, max_restarts=5000).solve_batch(Ts, seeds)
 
 
@@ -135,7 +135,7 @@ def test_a_mimic_joint_limits_the_turns_of_its_master():
     rng = np.random.default_rng(3)
     robot = random_arm(rng, "continuous", "mimic", *["revolute"] * 5)
     assert not robot.continuous[0]  # a turn of the master is no whole turn of the follower
-    Ts = robot.fk(robot.random(rng, 30))
-    result = IkSolver(robot, max_restarts=5000).solve_batch(Ts, robot.random(rng, 30) + 20.0)
+    Ts = robot.fk(robot.random(30, rng))
+    result = IkSolver(robot, max_restarts=5000).solve_batch(Ts, robot.random(30, rng) + 20.0)
     assert result.success.all()
     np.testing.assert_allclose(robot.fk(result.q), Ts, atol=2e-6)

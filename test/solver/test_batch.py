@@ -20,7 +20,7 @@ SOLVER = IkSolver(WAM, max_restarts=100)
 
 def tasks(count, seed=1):
     rng = np.random.default_rng(seed)
-    Ts, seeds = WAM.fk(WAM.random(rng, count)), WAM.random(rng, count)
+    Ts, seeds = WAM.fk(WAM.random(count, rng)), WAM.random(count, rng)
     Ts[::7, 0, 3] += 3.0  # some are out of reach
     return Ts, seeds
 
@@ -168,7 +168,7 @@ def answers_with_layout(layout):
     """Return the answers of solve_batch and solve to poses and seeds in a memory layout."""
     rng = np.random.default_rng(1)
     solver = IkSolver(WAM, max_restarts=100)
-    Ts, seeds = WAM.fk(WAM.random(rng, 6)), WAM.random(rng, 6)
+    Ts, seeds = WAM.fk(WAM.random(6, rng)), WAM.random(6, rng)
     given, given_seeds = LAYOUTS[layout](Ts), LAYOUTS[layout](seeds)
     return [
         solver.solve_batch(given, given_seeds).q,
@@ -191,8 +191,8 @@ def test_the_memory_layout_does_not_change_the_answers(layout):
 def test_single_precision_poses_are_solved_as_given():
     rng = np.random.default_rng(2)
     solver = IkSolver(WAM, max_restarts=100)
-    Ts = WAM.fk(WAM.random(rng, 6)).astype(np.float32)
-    seeds = WAM.random(rng, 6).astype(np.float32)
+    Ts = WAM.fk(WAM.random(6, rng)).astype(np.float32)
+    seeds = WAM.random(6, rng).astype(np.float32)
     batch = solver.solve_batch(Ts, seeds)
     assert batch.success.all()
     np.testing.assert_array_equal(
@@ -270,7 +270,7 @@ def peak_bytes(call):
 
 def test_memory_is_proportional_to_the_answers():
     count = 6000
-    q = WAM.random(np.random.default_rng(1), count)
+    q = WAM.random(count, np.random.default_rng(1))
     Ts = WAM.fk(q)
     peaks = [peak_bytes(lambda k=k: SOLVER.solve_batch(Ts[:k], q[:k])) for k in (count // 2, count)]
     answer = sum(getattr(SOLVER.solve_batch(Ts[:2], q[:2]), name).nbytes for name in FIELDS) / 2

@@ -167,7 +167,7 @@ SHORT = {"max_iterations": 7, "max_restarts": 500}  # short attempts, so that re
 
 def tasks(count):
     rng = np.random.default_rng(1)
-    return WAM.fk(WAM.random(rng, count)), WAM.random(rng, count)
+    return WAM.fk(WAM.random(count, rng)), WAM.random(count, rng)
 
 
 def answers(solver, Ts, seeds):
@@ -201,7 +201,7 @@ def test_threads_that_share_a_solver(method, restarts):
 def test_threads_with_separate_robots():
     def work(name):
         robot, rng = RobotModel.from_name(name), np.random.default_rng(2)
-        Ts = robot.fk(robot.random(rng, 30))
+        Ts = robot.fk(robot.random(30, rng))
         return IkSolver(robot, **SHORT).solve_batch(Ts).q
 
     names = ["wam", "puma560", "planar_2r"] * 3
@@ -230,8 +230,8 @@ from dls_ik.errors import BatchInterrupted
 
 robot = RobotModel.wam()
 rng = np.random.default_rng(1)
-T = robot.fk(robot.random(rng, 1000))
-T[::9, :3, :3] = robot.fk(robot.random(rng, 112))[:, :3, :3]  # some rotations unreachable, so slow
+T = robot.fk(robot.random(1000, rng))
+T[::9, :3, :3] = robot.fk(robot.random(112, rng))[:, :3, :3]  # some rotations unreachable, so slow
 solver = IkSolver(robot, max_restarts=200)
 solver.solve_batch(T[:2])
 whole = np.tile(T, (300, 1, 1))

@@ -64,7 +64,7 @@ def test_the_unreachable_path_leaves_the_workspace_by_half_its_width():
 
 @pytest.mark.parametrize("task", [None, Task.position_only(), Task.pointing("z"), Task("xz", "y")])
 def test_condition_numbers_equal_those_of_the_stepper(task):
-    Ts = WAM.fk(WAM.random(np.random.default_rng(2), 3))
+    Ts = WAM.fk(WAM.random(3, np.random.default_rng(2)))
     start = np.array([0.2, 0.6, 0.1, 1.5, 0.3, 0.4, 0.1])
     run = compare_on_path(WAM, ["jd"], PosePath("", Ts, 0.1, start), task).along["jd"]
     assert len(run.q) == len(run.condition) == len(run.step) + 1 == 4
@@ -100,3 +100,14 @@ def test_invalid_comparisons_are_refused():
         compare_on_path(WAM, ["jp"], path._replace(Ts=path.Ts[:1]))
     with pytest.raises(RobotModelError, match="one tip"):
         singular_path(RobotModel.from_urdf(URDF / "y_shape.urdf", tip=("E0", "E1")))
+
+
+def test_speeds_and_errors_are_those_of_the_second_lap():
+    path = singular_path(WAM)
+    found = compare_on_path(WAM, ["sd"], path)
+    run, peak = found.along["sd"], found.peaks()["sd"]
+    assert 0 < path.first_counted < len(path.Ts)
+    assert peak.fastest_joint == run.step[path.first_counted :].max() / path.dt
+    assert peak.largest_error == run.position_error[path.first_counted + 1 :].max()
+    assert peak.fastest_joint < 0.95 * run.step.max() / path.dt  # the first lap is another one
+    assert peak.largest_error < 0.95 * run.position_error.max()

@@ -97,8 +97,8 @@ from dls_ik.solver.hard_paths import reach_path, singular_path
 
 compile_elsewhere(lambda missing: None)  # a kernel that is not on disk raises an error
 wam, rng = RobotModel.wam(), np.random.default_rng(0)
-q = wam.random(rng)
-T, away = wam.fk(q), wam.fk(wam.random(rng))
+q = wam.random(rng=rng)
+T, away = wam.fk(q), wam.fk(wam.random(rng=rng))
 far = T + 5.0 * np.eye(4, k=3)
 pair = RobotModel.from_tree(wam.tree, wam.base, ["wam_link4", wam.tip])
 TASKS = {
@@ -112,13 +112,13 @@ scene.add_box("box", (0.1, 0.2, 0.3), np.eye(4) + 1.5 * np.eye(4, k=3))
 scene.add_mesh("tetrahedron", np.vstack([np.zeros(3), np.eye(3)]) + 3.0,
                [[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]])
 for robot, tasks in TASKS.items():
-    Ts = robot.fk(robot.random(rng, 3))
+    Ts = robot.fk(robot.random(3, rng))
     for world in (None, scene):
         for task in tasks:
             solver = IkSolver(robot, task=task, scene=world)
             for options in ({}, {"solve_type": "distance"}, {"solve_type": "manipulability"},
                             {"approximate": True}, {"max_joint_change": 0.5}):
-                solver.solve(Ts[0], robot.random(rng), **options)
+                solver.solve(Ts[0], robot.random(rng=rng), **options)
             solver.solve(Ts[0] + 5.0 * np.eye(4, k=3))
             solver.solve_batch(Ts)
             solver.solve_path(Ts)

@@ -64,12 +64,12 @@ def configurations(robot):
     rng = np.random.default_rng(0)
     ends = np.clip([robot.lower, robot.upper], -1e9, 1e9)
     absurd = [np.full(robot.n, x) for x in (1e15, -1e160, 1e308, -1e308, -0.0, 5e-324, -1e-310)]
-    return np.vstack([robot.random(rng, 4), robot.clip(np.zeros((1, robot.n))), ends, *absurd])
+    return np.vstack([robot.random(4, rng), robot.clip(np.zeros((1, robot.n))), ends, *absurd])
 
 
 def targets(robot):
     """Return poses: reached, at the seed, half a turn away, as far as possible, nearly zero."""
-    q = robot.random(np.random.default_rng(1), 14)
+    q = robot.random(14, np.random.default_rng(1))
     Ts = robot.fk(q)
     Ts[2] = robot.fk(configurations(robot)[2])
     Ts[3, :3, :3] = Ts[3, :3, :3] @ np.diag([1.0, -1.0, -1.0])
@@ -109,7 +109,7 @@ def test_extreme_values_give_an_answer_or_an_error(name):
 def test_auto_solves_the_reachable_poses(name):
     robot = robot_of(name)
     rng = np.random.default_rng(2)
-    result = IkSolver(robot, max_restarts=300).solve_batch(robot.fk(robot.random(rng, 6)))
+    result = IkSolver(robot, max_restarts=300).solve_batch(robot.fk(robot.random(6, rng)))
     assert result.success.all()
 
 
@@ -118,7 +118,7 @@ def test_other_calls_accept_extreme_values():
         robot = robot_of(name)
         solver, T = (
             IkSolver(robot, max_restarts=30),
-            robot.fk(robot.random(np.random.default_rng(3))),
+            robot.fk(robot.random(rng=np.random.default_rng(3))),
         )
         assert len(solver.solve_all(T, 2)) >= 1
         for wish in ("distance", "manipulability"):

@@ -17,7 +17,7 @@ ROUND = 1e-12
 def near_poses(robot, change, count=60, seed=1):
     """Return poses reachable within `change` of the seeds, and the seeds."""
     rng = np.random.default_rng(seed)
-    seeds = robot.random(rng, count)
+    seeds = robot.random(count, rng)
     away = rng.uniform(-1.0, 1.0, seeds.shape) * np.minimum(change, 3.0)
     return robot.fk(robot.clip(seeds + away)), seeds
 
@@ -71,12 +71,12 @@ def test_a_seed_too_far_outside_the_limits_has_no_answer(side, name, approximate
     rng = np.random.default_rng(2)
     solver = IkSolver(WAM, name, max_restarts=20, approximate=approximate)
     for _ in range(10):
-        seed = WAM.random(rng)
+        seed = WAM.random(rng=rng)
         j = rng.integers(7)
         seed[j] = (WAM.lower if side < 0.0 else WAM.upper)[j] + 3.0 * side
         q = seed.copy()
         q[j] -= side  # now outside the limit, but within the maximum change
-        for T in (WAM.fk(q), WAM.fk(WAM.clip(q)), WAM.fk(WAM.random(rng))):
+        for T in (WAM.fk(q), WAM.fk(WAM.clip(q)), WAM.fk(WAM.random(rng=rng))):
             alone = solver.solve(T, seed, timeout=3600.0, max_joint_change=1.0)
             batch = solver.solve_batch(T[None], seed, max_joint_change=1.0)[0]
             for result in (alone, batch):

@@ -18,7 +18,7 @@ WAM = RobotModel.wam()
 @pytest.mark.parametrize("name", KDL_METHODS)
 def test_answers_reach_their_pose(name):
     rng = np.random.default_rng(1)
-    Ts, seeds = WAM.fk(WAM.random(rng, 60)), WAM.random(rng, 60)
+    Ts, seeds = WAM.fk(WAM.random(60, rng)), WAM.random(60, rng)
     found = IkSolver(WAM, name, max_restarts=20).solve_batch(Ts, seeds)
     reached = np.isin(found.status, [Status.SUCCESS, Status.OUTSIDE_LIMITS])
     assert reached.mean() > 0.9
@@ -32,7 +32,7 @@ def test_answers_reach_their_pose(name):
 
 def test_newton_reports_answers_outside_the_limits():
     rng = np.random.default_rng(2)
-    found = IkSolver(WAM, "kdl_nr").solve_batch(WAM.fk(WAM.random(rng, 40)), WAM.random(rng, 40))
+    found = IkSolver(WAM, "kdl_nr").solve_batch(WAM.fk(WAM.random(40, rng)), WAM.random(40, rng))
     outside = found.status == Status.OUTSIDE_LIMITS
     assert outside.mean() > 0.5
     assert not WAM.within_limits(found.q[outside]).any()
@@ -53,7 +53,7 @@ def test_errors_of_a_failure_belong_to_its_joint_positions(name):
 
 def test_single_and_batch_answers_are_equal():
     solver, rng = IkSolver(WAM, "kdl_lma"), np.random.default_rng(3)
-    T, seed = WAM.fk(WAM.random(rng)), WAM.random(rng)
+    T, seed = WAM.fk(WAM.random(rng=rng)), WAM.random(rng=rng)
     np.testing.assert_array_equal(solver.solve(T, seed).q, solver.solve_batch([T], seed).q[0])
 
 

@@ -137,7 +137,7 @@ def test_each_pose_is_solved_from_the_previous_answer():
 
 def test_inexact_rotations_are_corrected_at_jumps():
     rng = np.random.default_rng(8)
-    Ts = WAM.fk(WAM.random(rng, 20))
+    Ts = WAM.fk(WAM.random(20, rng))
     exact = IkSolver(WAM).solve_path(Ts, np.zeros(7))
     Ts[:, :3, :3] += rng.uniform(-1e-8, 1e-8, (20, 3, 3))
     rough = IkSolver(WAM).solve_path(Ts, np.zeros(7))
@@ -181,8 +181,8 @@ def test_partial_tasks_and_empty_paths():
 @pytest.mark.parametrize("robot", [WAM, PUMA], ids=["wam", "puma560"])
 def test_a_closer_solution_is_searched_after_a_far_first_answer(robot):
     rng = np.random.default_rng(5)
-    solver, last = IkSolver(robot), robot.random(rng, 1)[0]
-    Ts = robot.fk(robot.random(rng, 40))
+    solver, last = IkSolver(robot), robot.random(1, rng)[0]
+    Ts = robot.fk(robot.random(40, rng))
     result = solver.solve_path(Ts, last, max_joint_step=0.3)
     assert result.success.all()
     gains = []

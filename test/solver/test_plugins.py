@@ -40,7 +40,7 @@ def transposed(J, e, state):
 
 def poses_and_seeds(count):
     rng = np.random.default_rng(4)
-    return WAM.fk(WAM.random(rng, count)), WAM.random(rng, count)
+    return WAM.fk(WAM.random(count, rng)), WAM.random(count, rng)
 
 
 @pytest.mark.parametrize("task", [None, Task.position_only(), Task.pointing()])

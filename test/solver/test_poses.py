@@ -217,7 +217,7 @@ def test_without_a_seed_a_published_method_starts_mid_range(name):
 
 
 def test_without_a_seed_auto_starts_near_the_pose():
-    Ts = WAM.fk(WAM.random(np.random.default_rng(5), 200))
+    Ts = WAM.fk(WAM.random(200, np.random.default_rng(5)))
     near, middle = SOLVER.solve_batch(Ts), SOLVER.solve_batch(Ts, 0.5 * (WAM.lower + WAM.upper))
     assert near.success.all()
     assert near.iterations.mean() < 0.8 * middle.iterations.mean()
@@ -228,7 +228,7 @@ def test_seeds_outside_the_limits_give_answers_within(far):
     rng = np.random.default_rng(1)
     for _ in range(10):
         seed = np.where(rng.random(7) < 0.5, WAM.lower - far, WAM.upper + far)
-        result = SOLVER.solve(WAM.fk(WAM.random(rng)), seed, timeout=3600.0)
+        result = SOLVER.solve(WAM.fk(WAM.random(rng=rng)), seed, timeout=3600.0)
         assert result.success
         assert (result.q >= WAM.lower).all()
         assert (result.q <= WAM.upper).all()

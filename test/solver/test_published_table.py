@@ -41,7 +41,7 @@ TABLE = {
 def sample():
     """Return poses and seeds, drawn uniformly within the limits."""
     robot, rng = RobotModel.wam(), np.random.default_rng(2012)
-    return robot, robot.fk(robot.random(rng, COUNT)), robot.random(rng, COUNT)
+    return robot, robot.fk(robot.random(COUNT, rng)), robot.random(COUNT, rng)
 
 
 def share_tolerance(share):

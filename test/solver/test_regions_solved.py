@@ -55,7 +55,7 @@ def pose_in_region(task, rng):
 
 def feasible_target(robot, task, rng):
     """Return a target whose region has a reachable pose."""
-    T = robot.fk(robot.random(rng))
+    T = robot.fk(robot.random(rng=rng))
     displacement, turn = pose_in_region(task, rng)
     if task.frame == "target":
         return T @ np.linalg.inv(rigid(turn, displacement))
@@ -79,7 +79,7 @@ def assert_inside(robot, task, T_d, q):
 @given(st.sampled_from(list(ROBOTS)), TASKS, st.integers(0, 10**6), st.floats(1.0, 4.0))
 def test_feasible_regions_are_reached_and_stay_feasible_when_enlarged(name, task, seed, factor):
     robot, rng = ROBOTS[name], np.random.default_rng(seed)
-    T_d, seeds = feasible_target(robot, task, rng), robot.random(rng)
+    T_d, seeds = feasible_target(robot, task, rng), robot.random(rng=rng)
     found = solver(robot, task).solve_batch(T_d[None], seeds)
     assert found.success.all()
     assert robot.within_limits(found.q[0])
@@ -98,7 +98,7 @@ def test_feasible_regions_are_reached_and_stay_feasible_when_enlarged(name, task
 @given(st.integers(0, 10**6))
 def test_zero_slack_equals_the_plain_task(seed):
     rng = np.random.default_rng(seed)
-    T_d, seeds = WAM.fk(WAM.random(rng)), WAM.random(rng)
+    T_d, seeds = WAM.fk(WAM.random(rng=rng)), WAM.random(rng=rng)
     for plain in (Task(), Task.pointing(), Task(rotation="")):
         fields = {"position": plain.position, "rotation": plain.rotation, "frame": plain.frame}
         none = Task(**fields, position_tolerance=0.0, rotation_tolerance=(0, 0, 0))
@@ -121,7 +121,7 @@ def test_many_problems_of_each_kind():
         ):
             rng = np.random.default_rng(7)
             Ts = np.array([feasible_target(robot, task, rng) for _ in range(60)])
-            found = solver(robot, task).solve_batch(Ts, robot.random(rng, 60))
+            found = solver(robot, task).solve_batch(Ts, robot.random(60, rng))
             assert found.success.all(), (name, task)
             assert not found.position_error[found.position_error > 1e-6].size
 
@@ -166,7 +166,7 @@ def test_regions_agree_with_the_kinematics_of_kdl():
     )  # fmt: skip
     rng = np.random.default_rng(3)
     Ts = np.array([feasible_target(WAM, task, rng) for _ in range(100)])
-    found = solver(WAM, task).solve_batch(Ts, WAM.random(rng, 100))
+    found = solver(WAM, task).solve_batch(Ts, WAM.random(100, rng))
     assert found.success.all()
     for q, T_d in zip(found.q, Ts, strict=True):
         joints, frame = kdl.JntArray(7), kdl.Frame()
@@ -183,7 +183,7 @@ def test_regions_agree_with_the_kinematics_of_kdl():
 def test_every_method_supports_slack(name):
     task = Task(position_tolerance=0.01, rotation_tolerance=(0.1, 0.1, 4.0), frame="target")
     rng = np.random.default_rng(4)
-    q = WAM.random(rng)
+    q = WAM.random(rng=rng)
     T_d = WAM.fk(q + 0.05)
     try:
         stepper = Stepper(WAM, name, q, task=task)

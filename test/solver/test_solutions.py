@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """``solve_all``: distinct solutions of one pose; all branches of nonredundant arms."""
 
+import warnings
+
 import numpy as np
 import pytest
 from solve_cases import PUMA, WAM, apart, drawn, is_solution, robot_of, turning
@@ -36,7 +38,7 @@ def test_solutions_are_distinct_and_sorted_by_distance(name):
 def branches(robot, T, rng, starts=500):
     """Return the distinct solutions (s, n) of many random restarts, modulo whole turns."""
     solver = IkSolver(robot, max_restarts=100, starts="random")
-    found = solver.solve_batch(np.tile(T, (starts, 1, 1)), robot.random(rng, starts)).q
+    found = solver.solve_batch(np.tile(T, (starts, 1, 1)), robot.random(starts, rng)).q
     kept = np.empty((0, robot.n))
     for q in found:
         if not any(same_branch(q, other) for other in kept):
@@ -53,7 +55,7 @@ def same_branch(one, other, most=1e-3):
 @pytest.mark.parametrize("name", ["puma560", "ur5e", "irb140"])
 def test_all_branches_of_nonredundant_arms_are_found(name):
     robot, rng = robot_of(name), np.random.default_rng(4)
-    for T in robot.fk(robot.random(rng, 5)):
+    for T in robot.fk(robot.random(5, rng)):
         expected = branches(robot, T, rng)
         found = IkSolver(robot).solve_all(T, count=1000)
         missing = [q for q in expected if not any(same_branch(q, o, DISTINCT) for o in found)]
@@ -146,8 +148,8 @@ def test_solutions_are_within_the_maximum_change():
 def test_continuous_joints_and_partial_tasks():
     rng = np.random.default_rng(6)
     robot = turning(rng)
-    seed = robot.random(rng) + 20.0 * robot.continuous
-    T = robot.fk(robot.random(rng))
+    seed = robot.random(rng=rng) + 20.0 * robot.continuous
+    T = robot.fk(robot.random(rng=rng))
     found = IkSolver(robot).solve_all(T, 8, seed)
     assert len(found) == 8
     assert np.abs(found - seed)[:, robot.continuous].max() <= np.pi + 1e-6
@@ -160,9 +162,25 @@ def test_the_search_continues_after_a_failed_first_attempt():
     rng = np.random.default_rng(8)
     solver = IkSolver(WAM, "ed", num_candidates=1, max_iterations=15)
     missed = 0
-    for T, seed in zip(WAM.fk(WAM.random(rng, 10)), WAM.random(rng, 10), strict=True):
+    for T, seed in zip(WAM.fk(WAM.random(10, rng)), WAM.random(10, rng), strict=True):
         missed += not solver.solve(T, seed, 60.0).success
         found = solver.solve_all(T, 1, seed)
         assert len(found) == 1
         np.testing.assert_allclose(WAM.fk(found[0]), T, atol=1e-5)
     assert missed > 0
+
+
+def test_a_seed_in_degrees_warns_once():
+    robot = RobotModel.wam()
+    q = np.array([0.3, 0.7, 0.1, 1.6, 0.0, 0.5, 0.2])
+    T, solver = robot.fk(q), IkSolver(robot, timeout=5.0)
+    with pytest.warns(UserWarning, match=r"17\.1\S* rad for wam_j1.*np\.radians") as caught:
+        solver.solve(T, np.degrees(q))
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        solver.solve(T, np.degrees(q))
+        IkSolver(robot, timeout=5.0).solve(T, q)
+        IkSolver(robot, timeout=5.0).solve_batch(T[None], q[None])
+    with pytest.warns(UserWarning, match="wam_j2"):
+        IkSolver(robot, timeout=5.0).solve_batch(T[None], robot.named(q) | {"wam_j2": 40.0})

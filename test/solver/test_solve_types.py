@@ -52,7 +52,7 @@ def test_nonredundant_arms_take_the_closest_branch(name):
     many = IkSolver(robot, max_restarts=1000)
     rng, least = np.random.default_rng(2), np.full(len(Ts), np.inf)
     for _ in range(150):  # each answer is the turn closest to the seed, for every start
-        starts = robot.random(rng, len(Ts))
+        starts = robot.random(len(Ts), rng)
         found = many.solve_batch(Ts, starts).q
         turns = np.round((found - seeds) / (2.0 * np.pi)) * turning_joints(robot)
         for q in (found, found - 2.0 * np.pi * turns):
@@ -217,9 +217,9 @@ def test_answers_meet_random_options(seed, kinds, kind, far, approximate, data, 
     n = robot.n
     change = np.array(data.draw(st.lists(CHANGES, min_size=n, max_size=n)))
     solver = IkSolver(robot, solve_type=kind, num_candidates=10, max_restarts=12)
-    Ts = robot.fk(robot.random(rng, 4))
+    Ts = robot.fk(robot.random(4, rng))
     Ts[2:, :3, 3] *= reach
-    seeds = robot.random(rng, 4) + far * rng.uniform(-1.0, 1.0, (4, n))
+    seeds = robot.random(4, rng) + far * rng.uniform(-1.0, 1.0, (4, n))
     wish = {"max_joint_change": change, "approximate": approximate}
     batch = solver.solve_batch(Ts, seeds, **wish)
     for T, start, row in zip(Ts, seeds, batch, strict=True):

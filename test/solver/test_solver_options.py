@@ -12,8 +12,9 @@ import pytest
 
 from dls_ik import IkSolver, RobotModel, method_names
 from dls_ik.errors import DlsIkError, MethodError, OptionError
+from dls_ik.servo import Controller
 from dls_ik.servo.options import ControllerKeywords, ControllerOptions
-from dls_ik.solver.options import SolverKeywords, SolverOptions, Vector
+from dls_ik.solver.options import USUAL_NAMES, SolverKeywords, SolverOptions, Vector
 from dls_ik.solver.solver import CLEARANCE_SOLVE_TYPE
 
 WAM = RobotModel.wam()
@@ -168,7 +169,11 @@ def accepted_type(option):
     """Return the type hint of a declared option."""
     about = option.metadata
     if "choices" in about:
-        return bool if about["choices"] == (False, True) else Literal[about["choices"]]
+        return (
+            bool
+            if about["choices"] == (False, True)
+            else Literal[(*about["choices"], *about["aliases"])]
+        )
     if "vector" in about:
         return Vector | None
     if "per_joint" in about:
@@ -205,7 +210,7 @@ def test_defaults():
 
 OF_A_CALL = {
     "approximate": [1.5, "yes", 2, [True]],
-    "solve_type": ["nearest", "", 1, True, ["speed"]],
+    "solve_type": ["closest", "", 1, True, ["speed"]],
     "max_joint_change": [-0.1, np.nan, "much", [0.1] * 6, [0.1] * 8, [], [-1.0] * 7, True,
                          [[0.1] * 7]],
 }  # fmt: skip
@@ -258,3 +263,39 @@ def test_minimum_of_count_options(name, least):
     assert getattr(solver_options(**{name: least}), name) == least
     with pytest.raises(OptionError, match=name):
         solver_options(**{name: least - 1})
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("damping", "lambda_"), ("tol", "position_tolerance"), ("max_iter", "max_iterations"),
+        ("orientation_weight", "rotation_weight"), ("step_size", "alpha"), ("eps", "position_tol"),
+    ],
+)  # fmt: skip
+def test_usual_names_of_other_libraries_are_understood(given, meant):
+    with pytest.raises(OptionError) as caught:
+        IkSolver(RobotModel.wam(), **{given: 0.1})
+    assert f"did you mean {meant}" in str(caught.value)
+    assert len(str(caught.value)) < 120  # no list of all options
+    with pytest.raises(OptionError, match=f"did you mean {meant}"):
+        Controller(RobotModel.wam(), **{given: 0.1})
+
+
+def test_every_usual_name_stands_for_an_option_and_is_none_itself():
+    known = {each.name for each in fields(SolverOptions)}
+    assert set(USUAL_NAMES.values()) <= known
+    assert not set(USUAL_NAMES) & known
+
+
+def test_nearest_is_another_name_of_distance():
+    robot = RobotModel.wam()
+    T, seed = robot.fk([0.3, 0.7, 0.1, 1.6, 0.0, 0.5, 0.2]), [0.4, 0.6, 0.2, 1.5, 0.1, 0.6, 0.1]
+    solver = IkSolver(robot, solve_type="nearest", timeout=5.0)
+    assert solver.options.solve_type == "distance"
+    same = IkSolver(robot, timeout=5.0).solve(T, seed, solve_type="nearest")
+    np.testing.assert_array_equal(solver.solve(T, seed).q, same.q)
+    with pytest.raises(
+        OptionError, match=r"one of speed, distance, .*nearest \(same as distance"
+    ) as e:
+        IkSolver(robot, solve_type="nearst")
+    assert "did you mean nearest?" in str(e.value)

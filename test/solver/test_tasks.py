@@ -209,7 +209,7 @@ Y = RobotModel.from_urdf(URDF / "y_shape.urdf", tip=("E0", "E1"))
 @pytest.mark.parametrize(("robot", "axis"), [(WAM, "x"), (PUMA, "y"), (WAM, "z"), (PUMA, "z")])
 def test_a_pointing_tool_points(robot, axis):
     rng = np.random.default_rng(1)
-    Ts, seeds = robot.fk(robot.random(rng, 50)), robot.random(rng, 50)
+    Ts, seeds = robot.fk(robot.random(50, rng)), robot.random(50, rng)
     found = IkSolver(robot, task=Task.pointing(axis)).solve_batch(Ts, seeds)
     assert found.success.all()
     reached, k = robot.fk(found.q), "xyz".index(axis)
@@ -241,8 +241,8 @@ def test_each_tip_has_a_separate_task():
 
 def test_the_task_of_a_call_replaces_that_of_the_solver():
     rng = np.random.default_rng(4)
-    T = WAM.fk(WAM.random(rng))
-    T[:3, :3] = WAM.fk(WAM.random(rng))[:3, :3]
+    T = WAM.fk(WAM.random(rng=rng))
+    T[:3, :3] = WAM.fk(WAM.random(rng=rng))[:3, :3]
     solver = IkSolver(WAM, "ed", task=Task.position_only())
     free = solver.solve(T, np.full(7, 0.2))
     exact = solver.solve(T, np.full(7, 0.2), task=Task.pose())
@@ -275,7 +275,7 @@ TWO_TIPS = {"y_shape": ("E0", "E1"), "two_wams": ("left_wam_tip", "right_wam_tip
 def test_auto_reaches_the_poses_of_two_tips(name):
     robot = RobotModel.from_urdf(URDF / f"{name}.urdf", tip=TWO_TIPS[name])
     rng = np.random.default_rng(3)
-    Ts, seeds = robot.fk(robot.random(rng, 100)), robot.random(rng, 100)
+    Ts, seeds = robot.fk(robot.random(100, rng)), robot.random(100, rng)
     batch = IkSolver(robot).solve_batch(Ts, seeds)
     assert batch.success.all()
     assert robot.within_limits(batch.q).all()

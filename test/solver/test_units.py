@@ -21,7 +21,7 @@ FIELDS = ("success", "status", "q", "rotation_error", "iterations", "restarts")
 def random_poses(robot, b, seed):
     """Return poses, some of them out of reach, and seeds."""
     rng = np.random.default_rng(seed)
-    Ts, seeds = robot.fk(robot.random(rng, b)), robot.random(rng, b)
+    Ts, seeds = robot.fk(robot.random(b, rng)), robot.random(b, rng)
     Ts[::4, :3, 3] *= 3.0
     return Ts, seeds
 
@@ -78,7 +78,7 @@ def test_options_in_metres_are_not_scaled(method, options):
 def test_random_arms_in_other_units(seed, kinds, k):
     robot = random_arm(np.random.default_rng(seed), *kinds)
     rng = np.random.default_rng(seed)
-    Ts, seeds, there = robot.fk(robot.random(rng, 6)), robot.random(rng, 6), scaled(robot, k)
+    Ts, seeds, there = robot.fk(robot.random(6, rng)), robot.random(6, rng), scaled(robot, k)
     options = {"max_restarts": 99, "starts": "random"}
     one = IkSolver(robot, **options).solve_batch(Ts, seeds)
     other = IkSolver(there, length_unit=k, **options).solve_batch(scaled_poses(Ts, k), seeds)
@@ -113,8 +113,8 @@ def test_weights_compensate_the_unit_of_prismatic_joints():
     rows += [DhRow(a=0.3, alpha=1.0, d=0.1, lower=-2.8, upper=2.8)] * 7
     robot = RobotModel.from_dh(rows)
     Ts, seeds = (
-        robot.fk(robot.random(np.random.default_rng(5), 20)),
-        robot.random(np.random.default_rng(6), 20),
+        robot.fk(robot.random(20, np.random.default_rng(5))),
+        robot.random(20, np.random.default_rng(6)),
     )
     there, starts = scaled(robot, k), seeds * ([k] + [1.0] * 7)
     weights = (k**-2, *[1.0] * 7)

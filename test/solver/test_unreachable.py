@@ -23,7 +23,7 @@ PLANAR = RobotModel.from_name("planar_2r")
 
 
 def poses_out_of_reach(robot, rng, reach=3.0):
-    T = robot.fk(robot.random(rng))
+    T = robot.fk(robot.random(rng=rng))
     T[:3, 3] *= reach / np.linalg.norm(T[:3, 3])
     return T
 
@@ -46,7 +46,7 @@ def test_the_best_configuration_is_within_limits_with_true_errors(robot):
     solver = IkSolver(robot, max_restarts=20, prove_after=5)
     for _ in range(20):
         T = poses_out_of_reach(robot, rng)
-        result = solver.solve(T, robot.random(rng), timeout=3600.0)
+        result = solver.solve(T, robot.random(rng=rng), timeout=3600.0)
         assert (result.status, result.restarts) == (Status.UNREACHABLE, 4)
         assert robot.within_limits(result.q)
         assert_consistent(robot, T, result)
@@ -58,7 +58,7 @@ def test_every_method_reports_the_true_errors(name):
     solver = IkSolver(WAM, name, max_restarts=3, max_iterations=50)
     for _ in range(5):
         T = poses_out_of_reach(WAM, rng)
-        result = solver.solve(T, WAM.random(rng), timeout=3600.0)
+        result = solver.solve(T, WAM.random(rng=rng), timeout=3600.0)
         proved = parts_of(name).strategy in ("jc", "active")
         status = Status.UNREACHABLE if proved else Status.MAX_RESTARTS
         assert (result.status, result.restarts) == (status, 3)
@@ -82,7 +82,7 @@ def test_poses_reached_outside_the_limits_are_no_success():
     rng = np.random.default_rng(4)
     seen = set()
     for _ in range(100):
-        T, seed = WAM.fk(WAM.random(rng)), WAM.random(rng)
+        T, seed = WAM.fk(WAM.random(rng=rng)), WAM.random(rng=rng)
         result = IkSolver(WAM, "jp").solve(T, seed, timeout=3600.0)
         seen.add(result.status)
         assert result.success == (result.status is Status.SUCCESS)

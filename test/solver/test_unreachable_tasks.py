@@ -76,7 +76,7 @@ def test_targets_whose_task_is_fulfilled_are_never_proven_unreachable(kinds, sli
     rng = np.random.default_rng(seed)
     robot = random_arm(rng, *["prismatic"] * slides, *kinds)
     lower, upper = robot.finite_limits()
-    q = robot.random(rng, 200)
+    q = robot.random(200, rng)
     q = np.where(rng.random(q.shape) < 0.3, np.where(rng.random(q.shape) < 0.5, lower, upper), q)
     Ts = np.array([fulfilled(name, T, rng) for T in robot.fk(q)])
     assert not proven(robot, TASKS[name], Ts).any()
@@ -86,14 +86,14 @@ def test_targets_whose_task_is_fulfilled_are_never_proven_unreachable(kinds, sli
 @pytest.mark.parametrize("robot", [*SHIPPED.values(), *map(published, PUBLISHED[:3])], ids=str)
 def test_fulfilled_tasks_of_real_arms_are_never_proven_unreachable(robot, name):
     rng = np.random.default_rng(11)
-    Ts = np.array([fulfilled(name, T, rng) for T in robot.fk(robot.random(rng, 500))])
+    Ts = np.array([fulfilled(name, T, rng) for T in robot.fk(robot.random(500, rng))])
     assert not proven(robot, TASKS[name], Ts).any()
 
 
 @pytest.mark.parametrize("name", [name for name, task in TASKS.items() if task.position == "xyz"])
 @pytest.mark.parametrize("robot", SHIPPED.values(), ids=SHIPPED)
 def test_positions_far_beyond_the_reach_are_unreachable(robot, name):
-    T = robot.fk(robot.random(np.random.default_rng(3)))
+    T = robot.fk(robot.random(rng=np.random.default_rng(3)))
     T[:2, 3] = 3.0, -0.5
     for timeout in (0.05, 3600.0):
         result = IkSolver(robot, task=TASKS[name]).solve(T, timeout=timeout)
@@ -135,7 +135,7 @@ def two_arms():
 @pytest.mark.parametrize("tip", [0, 1])
 def test_one_tip_out_of_reach_suffices(task, tip):
     robot = two_arms()
-    Ts = robot.fk(robot.random(np.random.default_rng(5)))
+    Ts = robot.fk(robot.random(rng=np.random.default_rng(5)))
     solver = IkSolver(robot, task=task)
     assert solver.solve(Ts, timeout=3600.0).success
     Ts[tip, 0, 3] += 3.0

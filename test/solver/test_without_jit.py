@@ -20,8 +20,8 @@ def answers():
     found = {}
     for robot in map(RobotModel.from_name, ("wam", "puma560")):
         rng = np.random.default_rng(1)
-        seeds = robot.random(rng, 3)
-        Ts = robot.fk(seeds + 0.2 * (robot.random(rng, 3) - seeds))
+        seeds = robot.random(3, rng)
+        Ts = robot.fk(seeds + 0.2 * (robot.random(3, rng) - seeds))
         for name in STEPPED:
             if not serves(name, robot):
                 continue
@@ -29,7 +29,7 @@ def answers():
             solver = IkSolver(robot, name, max_iterations=most, max_restarts=3)
             result = solver.solve_batch(Ts, seeds)
             found[f"{robot.name} {name}"] = [result.q.tolist(), result.restarts.tolist()]
-        found.update(answers_of_solve_types(robot, robot.fk(robot.random(rng, 3)), seeds))
+        found.update(answers_of_solve_types(robot, robot.fk(robot.random(3, rng)), seeds))
     return found
 
 

@@ -194,7 +194,7 @@ def test_what_is_measured_is_of_the_jacobian_and_the_margin_of_the_method(sessio
 
 def test_the_ellipsoid_is_what_unit_joint_velocities_give():
     robot = RobotModel.wam()
-    q = robot.random(np.random.default_rng(3))
+    q = robot.random(rng=np.random.default_rng(3))
     axes, lengths = velocity_ellipsoid(robot, q)
     np.testing.assert_allclose(axes @ axes.T, np.eye(3), atol=1e-12)
     assert np.linalg.det(axes) == pytest.approx(1.0)

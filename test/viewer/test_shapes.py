@@ -79,7 +79,7 @@ def test_links_that_move_are_told_from_those_that_do_not():
     assert moving_links(WAM) == expected
     assert "wam_base" not in expected
     # Includes the conversion back from quaternions
-    for T in WAM.fk(WAM.random(np.random.default_rng(0), 20)):
+    for T in WAM.fk(WAM.random(20, np.random.default_rng(0))):
         np.testing.assert_allclose(pose_from_wxyz(wxyz_from_pose(T), T[:3, 3]), T, atol=1e-12)
 
 
@@ -318,7 +318,7 @@ def test_sixty_joints_are_drawn_where_they_are():
     robot = RobotModel.from_urdf(robot_text(*61 * [""]))
     scene, shapes = Scene(), skeleton(robot)
     figure = Figure(scene, "/arm", robot, shapes, tint=(1, 2, 3))
-    q = robot.random(np.random.default_rng(1))
+    q = robot.random(rng=np.random.default_rng(1))
     figure.show(link_poses(robot, q))
     figure.fade({robot.tip: 0.0})
     links = list(dict.fromkeys(piece.link for piece in shapes.pieces))
