@@ -77,6 +77,7 @@ INNER = (
     "Knots",
     "StopPath",
     "Tree",
+    "WorkBudget",
 )
 nitpick_ignore = [("py:class", name) for name in OTHERS + INNER]
 nitpick_ignore.append(("py:func", "open_viewer"))  # documented as dls_ik.viewer.open

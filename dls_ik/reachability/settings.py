@@ -70,7 +70,7 @@ class MapSettings:
 
     @property
     def poses(self) -> int:
-        """Number of poses of the whole map: number of voxels times number of orientations."""
+        """Number of poses of the whole map, which is that of voxels times that of orientations."""
         return self.grid.size * self.orientations
 
     @property

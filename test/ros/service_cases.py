@@ -44,7 +44,7 @@ CONSTRAINED = {
     ),
     "a joint constraint on a joint that is not solved for": (
         constrained(joint("right_wam_j1", 1.0)),
-        "'right_wam_j1' is at 0.2, outside of",
+        "'right_wam_j1' is at 0.2, outside ",
     ),
     "a joint constraint of an unknown joint": (
         constrained(joint("hand", 0.0)),

@@ -47,8 +47,9 @@ while True:
     try:
         answer = service.call(roslibpy.ServiceRequest(request), timeout=60)
         break
-    except ServiceException as error:  # the server has not discovered the node yet
-        if "absent from ROS graph" not in str(error):
+    # The server has not discovered the node yet, or called a node that was killed before.
+    except ServiceException as error:
+        if not any(words in str(error) for words in ("absent from ROS graph", "Timeout exceeded")):
             raise
         time.sleep(0.1)
 print(json.dumps(dict(answer)), flush=True)

@@ -262,11 +262,14 @@ def test_an_arm_at_rest_waits_after_a_stall_for_a_fresh_measurement(standing):
     assert outcome.state is ServoState.FOLLOWING, outcome.message
 
 
-def test_an_arm_at_rest_stays_there_without_a_fault_while_its_driver_is_silent(standing):
+def test_an_arm_at_rest_stays_there_while_its_driver_is_silent_which_is_a_fault(standing):
+    """The driver has its timeout after the stall; a target is in force."""
+    states = []
     for _ in range(int(2.0 * SETTLE_TIME / DT)):
         outcome = follow(standing)
-        assert outcome.state in (ServoState.STALE, ServoState.WAITING), outcome.message
+        states.append(outcome.state)
         assert outcome.output is None or not outcome.output.velocity.any()
-    for _ in range(20):
-        outcome = follow(standing, driver=True)
-    assert outcome.state is ServoState.FOLLOWING, outcome.message
+    held = states[: int(MEASUREMENT_TIMEOUT / DT)]
+    assert set(held) <= {ServoState.STALE, ServoState.WAITING}
+    assert states[-1] is ServoState.FAULT
+    assert "no joint states received" in outcome.message

@@ -62,8 +62,8 @@ def test_ik_node_drives_the_arm_to_its_targets():
 def lag_of(diagnostics):
     """The lag [s] in the last of the diagnostics; 0 where it is not known."""
     values = {v.key: v.value for m in diagnostics for s in m.status for v in s.values}
-    lag = values.get("lag of the arm [s]", "not known")
-    return 0.0 if lag.startswith("not known") else float(lag)
+    lag = values.get("lag of the arm [s]", "unknown")
+    return 0.0 if lag.startswith("unknown") else float(lag)
 
 
 def drive(streamer, T):

@@ -88,7 +88,7 @@ def test_a_path_that_a_new_scene_blocks_starts_the_count_of_searches_again():
         drive.run(0.01)
     drive.controller._tracker._motion.attempt = 3  # earlier searches among other walls
     drive.run(0.3)
-    below = drive.controller._tracker._motion.motion.rest[:, 1].min() < 1.5
+    below = drive.controller._tracker._motion.motion.remaining_path[:, 1].min() < 1.5
     add_wall(scene, "wall 1", 2.0, 0.4 if below else 3.7, 0.1, 1.2 if below else 0.6)
     before = drive.controller._tracker._motion
     while drive.controller._tracker._motion is before:

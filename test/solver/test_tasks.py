@@ -236,7 +236,7 @@ def test_each_tip_has_a_separate_task():
     goals[1, :3, 3] += 10.0  # far out of reach, but unconstrained
     task = [Task.position_only(), Task(position="", rotation="z")]
     assert IkSolver(Y, task=task).solve(goals).status is Status.SUCCESS
-    assert IkSolver(Y, task=Task.position_only()).solve(goals).status is Status.TIMED_OUT
+    assert IkSolver(Y, task=Task.position_only()).solve(goals).status is Status.UNREACHABLE
 
 
 def test_the_task_of_a_call_replaces_that_of_the_solver():
