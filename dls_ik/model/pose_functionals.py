@@ -185,8 +185,8 @@ class Functional(NamedTuple):
     """A number ``row @ matrix(T) @ column`` that depends on a pose T (see the module docstring)."""
 
     matrix: Callable[[Array], Array]  # conformal or screw: (..., 4, 4) to (..., s, s), s 5 or 6
-    row: Array  # (s,) vector that depends on the geometry in the base frame
-    column: Array  # (s,) vector that depends on the geometry in the tip frame
+    row: Array  # (s,) left factor; depends on the point or line of the base
+    column: Array  # (s,) right factor; depends on the point or line of the tip
     scale: float  # approximate maximum value, from which rounding errors are estimated
 
     def __call__(self, T: Array) -> Array:
@@ -308,7 +308,9 @@ class ChainProduct(NamedTuple):
         return (row @ self.column)[:, 0]
 
     def motion(self, j: int, values: Array) -> Array:
-        """Return the matrices (..., s, s) of the motion of joint j.
+        """Return the conformal or screw matrices (..., s, s) of joint j at joint positions.
+
+        The size s is 5 for conformal and 6 for screw matrices, see :class:`Functional`.
 
         Args:
             j: Index of the joint.

@@ -202,7 +202,9 @@ def _tip_line(last: Array, pointing: int | None) -> Array:
 
 
 def _distance(base: Array, tip: Array) -> Candidate:
-    """Return the candidate for the distance between the points of two lines.
+    """Return the functional, as a candidate for a bound, of the distance of two given points.
+
+    The points are those that the two lines contain.
 
     Args:
         base: (2, 3) unit vector and point in the base frame.
@@ -596,7 +598,9 @@ def _share(
 def _triangle(
     product: ChainProduct, j: int, on_arc: Array, wide: NDArray[np.bool_], share: Array
 ) -> Array:
-    """Return the motion matrices (b, 3, s, s) of joint j at the corners of the enclosing triangles.
+    """Return the matrices of joint j at the three corners of the triangle of each box, (b, 3, s, s).
+
+    A matrix of a joint is that of :meth:`ChainProduct.motion`, whose size s is 5 or 6.
 
     A triangle encloses the points (cos q, sin q) or (q, q^2) for the joint positions q in a box.
     The motion matrix is affine in these points, and can therefore be evaluated at the corners.

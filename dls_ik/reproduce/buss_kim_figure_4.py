@@ -60,7 +60,7 @@ GROUPS = ("reached", "not reached")  # whether any of the methods reaches the ta
 ACCURACIES = (0.1, 0.01, 0.001, 0.0001)  # distance above the minimum distance of the run
 STEP_KEYS = ("steps_1e-1", "steps_1e-2", "steps_1e-3", "steps_1e-4")
 MEAN_KEYS = ("wins", "excess", *STEP_KEYS)
-PRINTED_TARGETS, PRINTED_REACHED = 10_000, 2972  # SDLS wins for all reached targets
+PRINTED_TARGETS, PRINTED_REACHED = 10_000, 2972  # numbers of targets, and of reached targets
 PRINTED_COUNTS = (PRINTED_REACHED, PRINTED_TARGETS - PRINTED_REACHED)
 
 # Columns: wins, mean excess, mean steps to each accuracy
@@ -568,7 +568,8 @@ def _draw(axes: Axes, steps: Sequence[int], curves: dict[str, Sequence[float]]) 
 
 SETTINGS = {
     "robot": "double-Y, zero position, no joint limits",
-    "reached": f"summed distance of the effectors is below {REACHED_DISTANCE:g} with any method",
+    "reached": f"summed distance of the effectors from their targets is below {REACHED_DISTANCE:g} with at "
+    "least one method",
     "targets": "T = 3 (1 + sqrt 5) k, k = 1, 2, ...",
     PUBLISHED_RULES_NAME: {
         slip: f"instead of: {instead}" for slip, (instead, _) in RULES_OF_SLIPS.items()
