@@ -598,7 +598,7 @@ def _share(
 def _triangle(
     product: ChainProduct, j: int, on_arc: Array, wide: NDArray[np.bool_], share: Array
 ) -> Array:
-    """Return the matrices of joint j at the three corners of the triangle of each box, (b, 3, s, s).
+    """Return the matrices (b, 3, s, s) of joint j at the corners of the triangle of each box.
 
     A matrix of a joint is that of :meth:`ChainProduct.motion`, whose size s is 5 or 6.
 

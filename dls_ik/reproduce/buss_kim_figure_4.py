@@ -568,8 +568,8 @@ def _draw(axes: Axes, steps: Sequence[int], curves: dict[str, Sequence[float]]) 
 
 SETTINGS = {
     "robot": "double-Y, zero position, no joint limits",
-    "reached": f"summed distance of the effectors from their targets is below {REACHED_DISTANCE:g} with at "
-    "least one method",
+    "reached": "summed distance of the effectors from their targets is below "
+    f"{REACHED_DISTANCE:g} with at least one method",
     "targets": "T = 3 (1 + sqrt 5) k, k = 1, 2, ...",
     PUBLISHED_RULES_NAME: {
         slip: f"instead of: {instead}" for slip, (instead, _) in RULES_OF_SLIPS.items()

@@ -78,7 +78,7 @@ PathPlanning = tuple[BackgroundPlanner, Guard]
 
 
 class Tracked(NamedTuple):
-    """Result of a cycle: the state, the step that the command moves, and the reason of the state."""
+    """Result of a cycle: the state, the step of the command, and the reason for the state."""
 
     state: ServoState
     step: ServoStep
