@@ -311,7 +311,7 @@ def cycle_times(count: int, seed: int = 1) -> list[list[Any]]:
         for i in range(count):
             T = T.copy()
             if i % 400 == 0:
-                T = robot.fk(robot.random(inputs))
+                T = robot.fk(robot.random(rng=inputs))
             controller.follow_pose(T, 5e-3 * i)
             begin = time.thread_time()
             controller.cycle(5e-3 * (i + 1), 5e-3)

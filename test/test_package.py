@@ -154,7 +154,7 @@ IkSolver(robot, timout=0.1)
 IkSolver(robot, timeout="long")
 IkSolver(robot, starts="anywhere")
 Controller(robot, acceleraton=8.0)
-solver.solve(robot.fk([0.0] * 7), solve_type="nearest")
+solver.solve(robot.fk([0.0] * 7), solve_type="closest")
 """
 FOUND = {
     8: 'Revealed type is "bool"',

@@ -115,7 +115,7 @@ def run_block(
     contestants: Contestants, arm: Arm, size: int, rng: np.random.Generator, keep: bool
 ) -> None:
     """Solve a block of poses with every row."""
-    Ts, seeds = arm.fk(arm.random(size, rng)), arm.random(size, rng)
+    Ts, seeds = arm.fk(arm.random(rng, size)), arm.random(rng, size)
     for peer, record in contestants.rows():
         try:
             found = peer.solve(record.name, Ts, seeds, SECONDS)

@@ -104,7 +104,7 @@ def kdl(arm: Arm) -> dict[str, Solver]:
         return all(_is_inside(*each) for each in zip(q, *limits, strict=True))
 
     rng = np.random.default_rng(RESTARTS_SEED)
-    starts = [joints(q) for q in arm.random(STARTS, rng)]
+    starts = [joints(q) for q in arm.random(rng, STARTS)]
     bounds = (
         joints(np.where(arm.endless, -FAR, arm.lower)),
         joints(np.where(arm.endless, FAR, arm.upper)),

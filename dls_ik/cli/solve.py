@@ -80,8 +80,9 @@ DEFAULT_TOLERANCE = 1e-6  # [m or rad] default of both tolerances
 @click.option(
     "--solve-type",
     type=click.Choice(SOLVE_TYPE_NAMES),
-    help="Solution to return: the first (default), closest to the seed, most dexterous, farthest "
-    "from collisions.",
+    metavar="RULE",
+    help="Solution to return: speed (the first, default), distance or nearest (closest to the "
+    "seed), manipulability (most dexterous), clearance (farthest from collisions).",
 )
 @task_option
 @scene_options

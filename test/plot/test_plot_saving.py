@@ -31,6 +31,7 @@ RUN = Stepper(PLANAR, "jd", Q[0]).run(T[-1], 5)
 SCENE = PlanningScene(RobotModel.wam(), srdf="<robot name='wam7'/>")
 FIGURES = {
     "arm_among_obstacles": lambda: plot.arm_among_obstacles(SCENE, np.zeros(7)),
+    "configurations": lambda: plot.configurations(PLANAR, Q[:2]),
     "compare_methods": lambda: plot.compare_methods({"jd": RUN}),
     "error_and_conditioning": lambda: plot.error_and_conditioning(PLANAR, TIMES, Q, T[0]),
     "joint_bands": lambda: plot.joint_bands(PLANAR, TIMES, Q),
