@@ -26,11 +26,13 @@ import click
 from rich.console import Console
 from rich.markup import escape
 
+from dls_ik.core.types import Array
 from dls_ik.errors import DlsIkError
 from dls_ik.model.files import share_file
 from dls_ik.model.robot import RobotModel
 from dls_ik.ros.client import IkClient, TargetPublisher
 from dls_ik.ros.client.connection import NOT_THERE, NoAnswerError
+from dls_ik.ros.client.target_publisher import UNKNOWN_STATE
 from dls_ik.ros.demo.measure import (
     LAP,
     READY,
@@ -70,7 +72,9 @@ from dls_ik.ros.demo.report import (
     tracking_table,
 )
 from dls_ik.ros.util import ChildProcess, stay_alone
+from dls_ik.servo.state import ServoState
 
+RECEIPT_TIMEOUT = 60.0  # [s] maximum time until the node receives the first target
 DEMO_START_TIMEOUT = 240.0  # [s] the first start compiles for about 35 s, longer on a busy machine
 START_REMINDER_PERIOD = 10.0  # [s] time between messages that the node is still starting
 ACCELERATION = 10.0  # [rad/s^2] high, as nobody stands next to the simulated arm
@@ -138,10 +142,24 @@ class Demonstration:
             f"{path.first_evaluated / rate:.1f} s to approach the figure slowly, then {seconds:g} "
             f"s at {rate:g} Hz that are evaluated "
         )
+        self._await_receipt(publisher, path.poses[0])
         tick = lambda: console.print(".", end="")  # noqa: E731
         recording = stream(publisher, recorder, path, self.robot.base, rate, tick)
         console.print()
         return recording
+
+    def _await_receipt(self, publisher: TargetPublisher, T: Array) -> None:
+        """Send a target (4, 4) until the node has received one; DDS may drop the first targets.
+
+        Raises:
+            NoAnswerError: If the node has received no target within `RECEIPT_TIMEOUT`.
+        """
+        deadline = time.monotonic() + RECEIPT_TIMEOUT
+        while publisher.monitor.state in (UNKNOWN_STATE, ServoState.WAITING.name):
+            if time.monotonic() > deadline:
+                raise NoAnswerError(f"the node received no target within {RECEIPT_TIMEOUT:g} s")
+            publisher.send_pose(T, self.robot.base)
+            time.sleep(1.0 / self.rate)
 
     def _stream_past_a_box(self, publisher: TargetPublisher) -> StreamRecording:
         self._headline("3  The same figure, and a box that appears on it")
