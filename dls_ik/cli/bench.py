@@ -46,8 +46,8 @@ LIMIT_TOLERANCE = 1e-9  # [rad or m] excess over a joint limit that counts as ro
 
 
 @click.command(
-    epilog=f"{ROBOT_HELP} Exit codes: 0 done, 2 bad input, 130 after Ctrl-C, with what was "
-    "finished."
+    epilog=f"{ROBOT_HELP} Exit codes: 0 done, 2 bad input, 130 after Ctrl-C, with the results so "
+    "far."
 )
 @robot_argument(default="wam")
 @click.option(

@@ -334,7 +334,7 @@ def _structure(chain: dict[str, Any]) -> list[tuple[str, str]]:
 def _print_singularities(console: Console, chain: dict[str, Any], found: dict[str, Any]) -> None:
     """Print the families of singular configurations.
 
-    If there are none, print the configuration that is closest to singular.
+    Without such families, print the configuration that is closest to singular.
 
     Args:
         console: Console to print to.

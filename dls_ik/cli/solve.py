@@ -162,7 +162,7 @@ class Question(NamedTuple):
 
 
 def _list_solutions(question: Question, method: str, count: int, as_json: bool) -> list[str]:
-    """Print up to `count` solutions of the pose; return an error message if there is none."""
+    """Print up to `count` solutions of the pose; return an error message if none was found."""
     solver = question.solver(method)
     found = solver.solve_all(question.T, count, question.seed, question.task)
     if as_json:

@@ -209,8 +209,8 @@ def _branch(
 ) -> _Branch:
     """Return the branch of a group of links that the same joints move.
 
-    The candidate tips of the branch are those links of the group that are in `tips`; if there are
-    none, those in `mounts`; if there are none either, all links of the group.
+    The candidate tips of the branch are the links of the group that are in `tips`. If no link of
+    the group is in `tips`, the links in `mounts` are the candidates, or else the whole group.
 
     Args:
         joints: Moving joints on the path from the base to the links.

@@ -562,7 +562,7 @@ def _natural_number(value: Any, valid: str) -> int:
 
     Args:
         value: Value to check.
-        valid: Start of the error message, which says what is valid.
+        valid: Start of the error message, with the condition for a valid value.
 
     Raises:
         OptionError: If the value is not an integer of at least 0.

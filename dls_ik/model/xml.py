@@ -9,6 +9,7 @@ nesting depth, the number of elements and the length of tags are bounded.
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -64,7 +65,7 @@ def read_document(
         raise error(f"cannot read the {kind} file {shown}: {reason}") from failure
 
 
-class BoundedXml:
+class BoundedXml(ABC):
     """Base class of XML parsers that bound the size, depth and number of elements of a document.
 
     Subclasses process the elements by the methods :meth:`started`, :meth:`ended` and :meth:`text`.
@@ -86,6 +87,7 @@ class BoundedXml:
         self.kind, self.root_tag, self.error, self.max_bytes = kind, root, error, max_bytes
         self.depth = self.elements = self.line_before = 0
 
+    @abstractmethod
     def started(self, tag: str, attributes: dict[str, str]) -> None:
         """Process the start tag of an element; subclasses override this method.
 
@@ -95,17 +97,16 @@ class BoundedXml:
             tag: Tag of the element.
             attributes: Values of the attributes by name.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def ended(self, tag: str) -> None:
         """Process the end tag of an element; subclasses override this method.
 
         During the call, `self.depth` is the nesting depth of the parent element, 0 if the element
         is the root element.
         """
-        raise NotImplementedError
 
-    def text(self, text: str) -> None:
+    def text(self, text: str) -> None:  # noqa: B027  optional
         """Process text between tags; by default, text is ignored.
 
         The parser may split a text, and call this method with each piece.

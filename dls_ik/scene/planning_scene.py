@@ -104,6 +104,8 @@ class PlanningScene:
                     "bodies={'LINK': Body(...)}"
                 )
             bodies, kept = _robot_geometry(tree, self._allow)
+        else:
+            bodies = dict(bodies)  # the caller may change its mapping later
         if srdf is None or isinstance(srdf, Srdf):
             self.srdf = srdf
         else:

@@ -12,6 +12,7 @@ comparison, run in Python instead of the kernels.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from copy import copy
 from functools import lru_cache
@@ -352,7 +353,7 @@ def _build_tree(features: Array) -> tuple[NDArray[np.intp], NDArray[np.int64], A
 # Attempts in Python: KDL methods and plug-ins
 
 
-class SeededAttempts:
+class SeededAttempts(ABC):
     """Base class of attempts in Python.
 
     The attempts start at the seeds and random configurations at which those of the kernels start.
@@ -411,6 +412,7 @@ class SeededAttempts:
                 row.counts[FOUND_COLUMN] = FOUND_ALL
                 return
 
+    @abstractmethod
     def _attempt(self, T_d: Array, start: Array) -> tuple[Array, Sequence[float], int, bool]:
         """Make one attempt from `start` (n,) to reach the poses T_d (k, 4, 4).
 
@@ -418,7 +420,6 @@ class SeededAttempts:
             The last configuration (n,) [rad or m], its position error [m] and rotation error [rad],
             the number of steps, and whether T_d is reached.
         """
-        raise NotImplementedError
 
     def without_steps(self) -> SeededAttempts | None:
         """Return attempts of 0 steps, which return the errors of their starts; None for KDL."""

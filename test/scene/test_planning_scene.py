@@ -312,6 +312,14 @@ def test_names_of_robots_and_files_of_scenes_are_neither(scene):
         IkSolver(scene.robot, scene="shelf.scene")
 
 
+def test_given_bodies_may_change_later_without_effect():
+    robot = RobotModel.wam()
+    bodies = {robot.tip: Body(robot.tip, ((Sphere(0.1), np.eye(4)),))}
+    scene = PlanningScene(robot, bodies=bodies)
+    bodies.clear()
+    assert list(scene.snapshot.links) == [robot.tip]
+
+
 def test_robots_without_geometry():
     robot = RobotModel.from_dh([{"a": 1.0, "lower": -1.0, "upper": 1.0}])
     with pytest.raises(SceneError, match="no collision geometry; give bodies="):

@@ -111,10 +111,11 @@ class Demonstration:
         self.output.mkdir(parents=True, exist_ok=True)
         self._headline("Starting ik_node with the WAM arm")
         with running_node(self) as (publisher, pid):
+            box = AppearingBox(publisher, self.robot.base, box_pose(self.robot))
             answers = self._ask(publisher)
             meter = LoadMeter(pid)
             recording = self._stream(publisher)
-            past_box = self._stream_past_a_box(publisher)
+            past_box = self._stream_past(box, publisher)
             load = meter.result()
         found = self._report(answers, recording, past_box, load)
         self.console.print()
@@ -161,11 +162,10 @@ class Demonstration:
             publisher.send_pose(T, self.robot.base)
             time.sleep(1.0 / self.rate)
 
-    def _stream_past_a_box(self, publisher: TargetPublisher) -> StreamRecording:
+    def _stream_past(self, box: AppearingBox, publisher: TargetPublisher) -> StreamRecording:
         self._headline("3  The same figure, and a box that appears on it")
         recorder = StateRecorder(publisher.node, self.robot.joint_names)
         recorder.start()
-        box = AppearingBox(publisher, self.robot.base, box_pose(self.robot))
         box.wait()
         plan = self.plan
         self.console.print(
