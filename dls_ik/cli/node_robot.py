@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dls_ik.cli import output
 from dls_ik.cli.options import ChosenRobot
 from dls_ik.errors import ChainError, DlsIkError
-from dls_ik.text import listing
+from dls_ik.text import listing, quoted
 
 if TYPE_CHECKING:
     from dls_ik.model.robot import RobotModel
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from dls_ik.ros.viewer_source import NodeParameters, NodeSource
 
 DESCRIPTION_POLL_PERIOD = 0.02  # [s] time between two checks for received joint positions
-CONFIRM_TIMEOUT = 1.0  # [s] maximum time to wait for base and tip of a node that may not run yet
 
 
 class RobotPicture(NamedTuple):
@@ -135,7 +134,8 @@ def _wait_for_joints(publisher: TargetPublisher, drawn: RobotPicture) -> None:
 def node_source(chosen: ChosenRobot | None, namespace: str, patience: float) -> NodeSource:
     """Connect the web page to a node, and return the connection.
 
-    If a robot with a unique tip is chosen on the command line, the node may start later.
+    If a robot with a unique tip is chosen on the command line, the node may start later than the
+    timeout.
 
     Args:
         chosen: Robot chosen on the command line; None stands for the robot of the node.
@@ -156,11 +156,14 @@ def node_source(chosen: ChosenRobot | None, namespace: str, patience: float) -> 
         alone = None
     try:
         return NodeSource(
-            None, namespace, CONFIRM_TIMEOUT if alone else patience,
+            None, namespace, patience,
             own=lambda base, tip: _described(ChosenRobot(name, base, tip)),
         )  # fmt: skip
-    except NOT_THERE:
-        return NodeSource(alone or _described(chosen), namespace, patience)
+    except NOT_THERE as error:
+        found = alone or _described(chosen)
+        ends = f"base {quoted(found.robot.base)} and tip {quoted(found.robot.tip)} are shown"
+        output.warn(f"{error}; {ends} until it starts")
+        return NodeSource(found, namespace, patience)
 
 
 def _described(chosen: ChosenRobot) -> DescribedRobot:

@@ -4,6 +4,7 @@
 
 import time
 from collections.abc import Iterable
+from copy import copy
 from functools import partial
 from threading import Lock
 from typing import Any
@@ -13,7 +14,6 @@ from moveit_msgs.msg import CollisionObject, PlanningScene
 from moveit_msgs.srv import GetPlanningScene
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
-from rclpy.serialization import serialize_message
 from std_msgs.msg import Header
 
 from dls_ik.errors import DlsIkError, SceneError
@@ -70,8 +70,8 @@ class NodeScene:
         self._pending: Any = None  # future of the pending request
         # Steady time of the last request, and time from this request to its answer [s].
         self._request_time, self._answer_duration = float("-inf"), 0.0
-        self._content = b""  # last answer, serialized
-        self._shapes: dict[str, bytes] = {}  # serialized shapes of objects in the last answer
+        self._answer: Any = None  # last answer, a moveit_msgs/PlanningScene
+        self._shapes: dict[str, Any] = {}  # shapes of objects in the last answer, see shapes_of
         self._known: dict[str, Body] = {}  # shapes of objects that the node knows
         self._lock = Lock()  # guards the next three attributes
         self._changed: dict[str, None] = {}  # names of objects to publish
@@ -184,19 +184,18 @@ class NodeScene:
             oldest = time.monotonic() - OWN_CHANGE_TIME
             held = {*self._changed, *(name for name, made in self._own.items() if made > oldest)}
             self._own = {name: made for name, made in self._own.items() if name in held}
-        content = serialize_message(message)
-        if content == self._content:
+        if message == self._answer:
             return self.note
         change = read_messages(message)
-        shapes = {each.id: _shape_bytes(each) for each in message.world.collision_objects}
+        shapes = {each.id: shapes_of(each) for each in message.world.collision_objects}
         after = self.scene.apply(self._news(change.operations, shapes, held))
-        self._content = b"" if held else content  # process the same answer again later
+        self._answer = None if held else message  # process the same answer again later
         self._shapes = shapes
         self._known = {name: after.objects[name].body for name in shapes if name in after.objects}
         return listing(change.notes) if change.notes else ""
 
     def _news(
-        self, operations: Iterable[Operation], shapes: dict[str, bytes], held: set[str]
+        self, operations: Iterable[Operation], shapes: dict[str, Any], held: set[str]
     ) -> list[Operation]:
         """Return the operations that change the current scene to the scene of an answer.
 
@@ -204,7 +203,7 @@ class NodeScene:
 
         Args:
             operations: Operations that build the scene of the answer.
-            shapes: Serialized shapes of the objects in the answer, by name.
+            shapes: Shapes of the objects in the answer, by name; see `shapes_of`.
             held: Names of objects that were changed recently in the viewer; the answer does not
                 change these objects.
         """
@@ -287,18 +286,15 @@ def _own_scene(robot: RobotModel) -> tuple[planning_scene.PlanningScene, str]:
         return planning_scene.PlanningScene(robot, pairs, bodies={}), f"objects only: {error}"
 
 
-def _shape_bytes(given: Any) -> bytes:
-    """Return a ``moveit_msgs/CollisionObject`` serialized without its pose.
+def shapes_of(given: Any) -> Any:
+    """Return a copy of a ``moveit_msgs/CollisionObject`` without its pose.
 
-    Objects with the same shapes at different poses give the same bytes.
+    The copies of objects with the same shapes at different poses are equal. Serialized messages
+    cannot be compared instead: the bytes between their fields are not initialized.
     """
-    kept = given.header, given.pose
-    given.header, given.pose = Header(), Pose()
-    single = [*given.primitives, *given.meshes, *given.planes]
-    poses = given.primitive_poses, given.mesh_poses, given.plane_poses
-    if len(single) == 1:  # the pose of the only shape is the pose of the object
-        given.primitive_poses, given.mesh_poses, given.plane_poses = [], [], []
-    content: bytes = serialize_message(given)
-    given.header, given.pose = kept
-    given.primitive_poses, given.mesh_poses, given.plane_poses = poses
-    return content
+    shapes = copy(given)
+    shapes.header, shapes.pose = Header(), Pose()
+    if len([*given.primitives, *given.meshes, *given.planes]) == 1:
+        # The pose of the only shape is the pose of the object.
+        shapes.primitive_poses, shapes.mesh_poses, shapes.plane_poses = [], [], []
+    return shapes

@@ -41,6 +41,7 @@ from dls_ik.ros.subscriptions import merge_bounded, subscribe_bounded
 from dls_ik.ros.util import Throttle
 from dls_ik.ros.viewer_scene import NodeScene
 from dls_ik.servo import ServoState
+from dls_ik.text import quoted
 from dls_ik.viewer.source import FOLLOWERS, Sample, TunableParameter, tunable_parameters
 
 try:
@@ -476,6 +477,21 @@ class NodeSource:
         except DlsIkError:
             return None
 
+    def _different_ends(self, base: str | None, tip: str | None) -> str:
+        """Return a problem if the base or the tip of the node is not the one that is shown.
+
+        Args:
+            base: Base of the node; None: not set.
+            tip: Tip of the node; None: not set.
+        """
+        shown = {"base": self.robot.base, "tip": self.robot.tip}
+        ends = {name: end for name, end in (("base", base), ("tip", tip)) if end}
+        if all(end == shown[name] for name, end in ends.items()):
+            return ""
+        names = " and ".join(f"{name} {quoted(end)}" for name, end in ends.items())
+        options = " ".join(f"--{name} {end}" for name, end in ends.items())
+        return f"the node uses {names}; start the page again with {options}"
+
     def _read_later(self) -> None:
         self._executor.submit(self._read_parameters)
 
@@ -486,7 +502,9 @@ class NodeSource:
         """
         problem = ""
         try:
-            found = named_robot(self._parameters.read(1.0))
+            parameters = self._parameters.read(1.0)
+            problem = self._different_ends(*parameters.ends())
+            found = None if problem else named_robot(parameters)
             if found is not None and found.robot.joint_names != self.robot.joint_names:
                 problem = f"the node now uses another robot: {found.robot.name}"
         except ForeignFileError:  # the file may be the one that the user gave to the viewer

@@ -7,10 +7,13 @@ import time
 import numpy as np
 import pytest
 from geometry_msgs.msg import PoseStamped
+from moveit_msgs.msg import CollisionObject
+from rclpy.serialization import deserialize_message, serialize_message
 from ros_client import READY, SOON, Client, NodeProcess
 from ros_scene import apply, box, objects_of, removed, scene_of, world
 from ros_streamer import HOME, Streamer, stamped
 from ros_wam import WAM
+from shape_msgs.msg import SolidPrimitive
 
 from dls_ik.errors import DlsIkError, OptionError, SceneError
 from dls_ik.model.files import shipped_urdf
@@ -18,6 +21,7 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.model.rotations import transform
 from dls_ik.ros.client.connection import ServiceMissingError
 from dls_ik.ros.robot_source import DescribedRobot
+from dls_ik.ros.viewer_scene import shapes_of
 from dls_ik.ros.viewer_source import NodeSource, state_from_status
 from dls_ik.servo import ServoState
 
@@ -199,6 +203,35 @@ def test_a_node_may_come_late_and_come_again():
             assert sample.T_target is None
     finally:
         source.close()
+
+
+def test_a_page_with_another_base_than_the_node_says_so():
+    whole = NodeSource(DescribedRobot(WAM, shipped_urdf("wam")), "/upper")
+    try:
+        with NodeProcess("-r", "__ns:=/upper", *UPPER_ARGUMENTS):
+            said = "the node uses base 'wam_link1'; start the page again with --base wam_link1"
+            step_until(whole, lambda s: s.message.startswith(said), "the other base", READY)
+    finally:
+        whole.close()
+
+
+def test_shapes_are_equal_whatever_their_pose_and_the_memory_around_them():
+    def crate(x):
+        shape = SolidPrimitive(type=SolidPrimitive.BOX, dimensions=[0.1, 0.2, 0.3])
+        message = CollisionObject(id="crate", primitives=[shape])
+        message.pose.position.x = x
+        return deserialize_message(serialize_message(message), CollisionObject)
+
+    noise, rng = [], np.random.default_rng(501)
+    shapes = shapes_of(crate(0.0))
+    for x in range(2000):
+        noise.append(rng.bytes(rng.integers(10, 4000)))
+        noise = noise[-50:]
+        moved = crate(float(x))
+        assert shapes_of(moved) == shapes
+        assert moved.pose.position.x == x
+    moved.primitives[0].dimensions[0] = 0.2
+    assert shapes_of(moved) != shapes
 
 
 @pytest.mark.parametrize("state", ServoState)
