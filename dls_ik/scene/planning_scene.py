@@ -711,7 +711,7 @@ class PlanningScene:
         collision-free along its whole length, not only at samples. The result is deterministic.
 
         Args:
-            q0: Start (n,) [rad or m].
+            q0: Start (n,) [rad or m]; it may be outside the joint limits, as measurements can be.
             q1: Goal (n,), or several alternative goals (g, n) in order of preference [rad or m].
             min_distance: Minimum distance of all pairs along the path [m]. If a pair is closer at
                 the start or at the goal, it may also be closer on the first or last segment.
@@ -724,11 +724,13 @@ class PlanningScene:
             path.
 
         Raises:
-            JointValueError: If a configuration is not valid.
+            JointValueError: If a configuration is not valid, or a goal is outside the joint limits.
             OptionError: If a number is negative or not finite.
             SceneError: If an exact check is needed, and coal is not installed.
         """
         start, goals = self.robot.validated_one(q0), np.atleast_2d(self.robot.validated(q1))
+        for goal in goals:
+            _check_within_limits(self.robot, goal)
         if not 0.0 <= min_distance < np.inf:
             raise OptionError(
                 f"min_distance must be at least 0 [m], and finite; got {quoted(min_distance)}"
@@ -736,6 +738,19 @@ class PlanningScene:
         limits = path_limits(self.robot, start, goals, max_nodes, seed)
         pairs = path_pairs(self._snapshot, min_distance)
         return plan_path(self._snapshot, start, goals, limits, pairs)
+
+
+def _check_within_limits(robot: RobotModel, goal: Array) -> None:
+    """Check that a goal (n,) [rad or m] is within the joint limits.
+
+    Raises:
+        JointValueError: If a joint is outside its limits; the message names the joint.
+    """
+    for i in np.flatnonzero((goal < robot.lower) | (goal > robot.upper)):
+        raise JointValueError(
+            f"a goal must be within the joint limits: joint {quoted(robot.joint_names[i])} must be "
+            f"from {robot.lower[i]:g} to {robot.upper[i]:g} [{robot.units[i]}]; got {goal[i]:g}"
+        )
 
 
 def _robot_geometry(

@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Joint paths: proven collision-free, shortened, and reproducible."""
 
+import re
+
 import numpy as np
 import pytest
 from scenes import scene_of
 
 from dls_ik import PlanningScene, RobotModel
-from dls_ik.errors import OptionError
+from dls_ik.errors import JointValueError, OptionError
 from dls_ik.model.rotations import transform
 from dls_ik.scene.joint_paths import path_pairs
 from dls_ik.scene.shapes import Body, Box, Sphere
@@ -97,3 +99,13 @@ def test_pair_below_its_margin_separates_first():
 def test_invalid_limits_raise(wrong):
     with pytest.raises(OptionError, match=next(iter(wrong))):
         slide_and_walls().plan([1.0, 2.0], [3.0, 2.0], **wrong)
+
+
+def test_goal_outside_the_joint_limits_raises_and_names_the_joint():
+    scene = slide_and_walls()
+    name = re.escape(scene.robot.joint_names[1])
+    for goals in ([3.0, 4.5], [[3.0, 2.0], [3.0, 4.5]]):
+        with pytest.raises(JointValueError, match=rf"'{name}' must be from 0 to 4 \[m\]; got 4\.5"):
+            scene.plan([1.0, 2.0], goals)
+    path = scene.plan([1.0, 4.01], [3.0, 4.0])
+    np.testing.assert_array_equal(path.q, [[1.0, 4.01], [3.0, 4.0]])
