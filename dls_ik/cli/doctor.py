@@ -103,13 +103,24 @@ def _examine(tell: Tell, robot: str) -> list[Finding]:
         tell: Called with the name of each check before the check runs.
         robot: Name or file of a robot to check; empty for none.
     """
-    found = run_checks(robot_checks(robot), tell, robot) if robot else []
+    found = check_robot(robot, tell) if robot else []
     found += run_checks(checks(), tell)
     obstacles = [each for each in found if each.state != CHECK_OK and _stops_node(each)]
     if not obstacles:
         return [*found, *run_checks(NODE_CHECKS, tell)]
     about = CHECK_MISSING, f"without {obstacles[0].name}", obstacles[0].mend
     return [*found, *(Finding(check.section, check.name, *about) for check in NODE_CHECKS)]
+
+
+def check_robot(robot: str, tell: Tell) -> list[Finding]:
+    """Check the description of a robot, and its collision geometry if the description is valid.
+
+    Args:
+        robot: Name or file of the robot.
+        tell: Called with the name of each check before the check runs.
+    """
+    description, geometry = run_checks(robot_checks(robot), tell, robot)
+    return [description] if description.state == CHECK_BROKEN else [description, geometry]
 
 
 def _stops_node(finding: Finding) -> bool:

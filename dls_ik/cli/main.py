@@ -130,13 +130,20 @@ def _discard_output() -> None:
 
 
 def _message(error: click.ClickException) -> str:
-    """Return the message of a click error, with a suggestion if an option is unknown."""
-    if not isinstance(error, click.NoSuchOption) or error.ctx is None:
-        return error.format_message()
-    known = [word for param in error.ctx.command.get_params(error.ctx) for word in param.opts]
-    words = [word for word in known if word.startswith("--")]
-    hint = did_you_mean(error.option_name, words) or f"see {error.ctx.command_path} --help"
-    return f"unknown option {error.option_name}; {hint}"
+    """Return the message of a click error, with a hint if an option or an argument is unknown."""
+    message = error.format_message()
+    if not isinstance(error, click.UsageError) or error.ctx is None:
+        return message
+    params = error.ctx.command.get_params(error.ctx)
+    if isinstance(error, click.NoSuchOption):
+        words = [word for param in params for word in param.opts if word.startswith("--")]
+        hint = did_you_mean(error.option_name, words) or f"see {error.ctx.command_path} --help"
+        return f"unknown option {error.option_name}; {hint}"
+    lists = [param.opts[0] for param in params if getattr(param, "metavar", "") == "VALUES"]
+    if lists and "unexpected extra argument" in message:
+        hint = ", ".join(f"{option} 0.1,0.2" for option in lists)
+        return f"{message}; joint positions are separated by commas: {hint}"
+    return message
 
 
 @click.group(

@@ -14,7 +14,7 @@ from programs import run_command
 from robots import URDF
 
 from dls_ik.cli import doctor_checks
-from dls_ik.cli.doctor import run_checks
+from dls_ik.cli.doctor import check_robot, run_checks
 from dls_ik.cli.doctor_checks import (
     CHECK_BROKEN,
     CHECK_MISSING,
@@ -22,7 +22,6 @@ from dls_ik.cli.doctor_checks import (
     Check,
     checks,
     others_can_write,
-    robot_checks,
     run_check,
 )
 
@@ -129,7 +128,7 @@ def test_variables_of_ros(monkeypatch, variable, value, name, state):
 
 
 def robot_findings(robot):
-    found = run_checks(robot_checks(str(robot)), lambda name: None, str(robot))
+    found = check_robot(str(robot), lambda name: None)
     return {finding.name: finding for finding in found}
 
 
@@ -153,7 +152,7 @@ def test_a_robot_without_collision_geometry_is_reported_with_the_remedy(tmp_path
 
 def test_a_robot_that_cannot_be_read_is_broken(tmp_path):
     found = robot_findings(tmp_path / "none.urdf")
-    assert {finding.state for finding in found.values()} == {CHECK_BROKEN}
+    assert {name: each.state for name, each in found.items()} == {"description": CHECK_BROKEN}
 
 
 @pytest.fixture

@@ -92,6 +92,9 @@ def test_help_and_completion_import_no_command():
         ("zzz", ", ".join(COMMAND_SUMMARIES)),
         ("solve wam --metod x", "dls-ik: unknown option --metod; did you mean --method?\n"),
         ("solve wam --zzz x", "solve --help\n"),
+        ("fk wam 1 2 3", "joint positions are separated by commas: --q 0.1,0.2\n"),
+        ("solve wam --xyz 0.4 0 0.5 --seed 1 2", "separated by commas: --seed 0.1,0.2\n"),
+        ("info wam 1", "unexpected extra argument (1)\n"),
     ],
 )
 def test_an_unknown_command_or_option(typed, said):
