@@ -166,11 +166,18 @@ class ServiceServer:
     def _give_up(self, request: IkRequest, reply: Reply) -> None:
         """Answer a request that no worker thread has started to solve by the request's deadline."""
         busy, others = self._executor.running, self._executor.waiting
-        message = (
-            f"no thread was free within the timeout of {request.timeout:.3g} s: {busy} requests "
-            f"are being solved, {others} others are queued, and the parameter service_threads is "
-            f"{self._executor.threads}; use a longer timeout or more service_threads"
-        )
+        within = f"within the timeout of {request.timeout:.3g} s"
+        if busy < self._executor.threads:
+            message = (
+                f"the request was not started {within}, although a thread was free: other programs "
+                "use the processor; use a longer timeout"
+            )
+        else:
+            message = (
+                f"no thread was free {within}: {busy} requests are being solved, {others} others "
+                f"are queued, and the parameter service_threads is {self._executor.threads}; use a "
+                "longer timeout or more service_threads"
+            )
         self._send(reply, self._timed_out(message))
 
     def _cut(self, request: IkRequest, reply: Reply) -> None:
