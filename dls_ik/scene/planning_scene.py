@@ -756,9 +756,10 @@ def _check_within_limits(robot: RobotModel, goal: Array) -> None:
 def _robot_geometry(
     tree: Tree, allow: tuple[str | os.PathLike[str], ...]
 ) -> tuple[Mapping[str, Body], dict[str, Any]]:
-    """Return the collision geometry of a tree by link, and the cache of results for its scenes.
+    """Return the collision geometry of a tree by link, and a cache of results for a new scene.
 
-    Mesh files are read once for a tree. All scenes of a tree share the geometry and the cache.
+    Mesh files are read once for a tree. The cache of a further scene starts as a copy of the cache
+    of the first scene of the tree, so that the scenes do not replace each other's results.
 
     Args:
         tree: Tree with a description.
@@ -768,10 +769,13 @@ def _robot_geometry(
         SceneError: If a shape is not valid, or a mesh cannot be read.
     """
     key = "collision geometry", tuple(os.fspath(folder) for folder in allow)
+    first: dict[str, Any] = {}
     if key not in tree.derived and tree.description is not None:
-        tree.derived[key] = link_bodies(tree.description, allow), {}
-    found: tuple[Mapping[str, Body], dict[str, Any]] = tree.derived[key]
-    return found
+        bodies = link_bodies(tree.description, allow)
+        tree.derived[key] = bodies, first
+        return bodies, first
+    bodies, first = tree.derived[key]
+    return bodies, dict(first)
 
 
 def _pose(name: str, given: PoseLike) -> Array:

@@ -430,3 +430,19 @@ def test_what_is_kept_of_shapes_goes_with_them():
         del mesh
     gc.collect()
     assert sum(each() is not None for each in kept) < 5
+
+
+def test_scenes_with_different_attached_objects_keep_their_results():
+    robot = RobotModel.wam()
+    scenes = [PlanningScene(robot) for _ in range(2)]
+    for scene, size in zip(scenes, (0.05, 0.1), strict=True):
+        scene.add_box("tool", [size] * 3, robot.fk(Q))
+        scene.attach("tool", "wam_tip", touch_links=["wam_link6", "wam_link7"])
+        scene.distance(Q)
+    first = dict(scenes[0].snapshot.kept)
+    assert {"frames", "moving", "own pairs", "trees"} <= first.keys()
+    for scene in reversed(scenes):
+        scene.add_box("box", [0.1, 0.1, 0.1], [2.0, 0.0, 0.0])
+        scene.distance(Q)
+    now = scenes[0].snapshot.kept
+    assert all(now[name] is first[name] for name in ("frames", "moving", "own pairs", "trees"))
