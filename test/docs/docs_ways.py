@@ -78,9 +78,14 @@ def run(text: str, folder: Path) -> str:
 
 
 def run_here(words: list[str]) -> str:
-    """Run ``dls-ik`` in this process, which has already loaded its modules."""
+    """Run ``dls-ik`` in this process, which has already loaded its modules.
+
+    Commands that ask a node wait for it as long as necessary, since the machine may be busy.
+    """
     from dls_ik.cli.main import main
 
+    if words[0] in ("call", "stream") and "--patience" not in words:
+        words = [*words, "--patience", str(LONG)]
     out, err, handler = io.StringIO(), io.StringIO(), signal.getsignal(signal.SIGINT)
     code = 0
     try:
