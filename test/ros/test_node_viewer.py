@@ -176,11 +176,9 @@ def test_pause_and_reset(source):
 
 
 def test_without_a_node_the_robot_is_not_known():
-    with pytest.raises(
-        ServiceMissingError, match=r"/nowhere/dls_ik/get_parameters .*waited 0\.2 s"
-    ):
+    with pytest.raises(ServiceMissingError, match="/nowhere/dls_ik/get_parameters"):
         NodeSource(namespace="/nowhere", patience=0.2)
-    with pytest.raises(OptionError, match=r"namespace must be names .* got 'a b'"):
+    with pytest.raises(OptionError, match=r"namespace.*'a b'"):
         NodeSource(namespace="a b")
 
 
