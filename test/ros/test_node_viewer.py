@@ -22,8 +22,7 @@ from dls_ik.model.rotations import transform
 from dls_ik.ros.client.connection import ServiceMissingError
 from dls_ik.ros.robot_source import DescribedRobot
 from dls_ik.ros.viewer_scene import shapes_of
-from dls_ik.ros.viewer_source import NodeSource, state_from_status
-from dls_ik.servo import ServoState
+from dls_ik.ros.viewer_source import NodeSource
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
@@ -230,9 +229,3 @@ def test_shapes_are_equal_whatever_their_pose_and_the_memory_around_them():
         assert moved.pose.position.x == x
     moved.primitives[0].dimensions[0] = 0.2
     assert shapes_of(moved) != shapes
-
-
-@pytest.mark.parametrize("state", ServoState)
-def test_states_are_known_by_code_and_words(state):
-    assert state_from_status(state.code, state.explanation) is state
-    assert state_from_status(state.code, f"{state.explanation}: and why") is state
