@@ -6,9 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import Pose, Twist, Vector3
-from moveit_msgs import msg as moveit
 from moveit_msgs.srv import GetPositionIK
 from out_of_grasp import out_of_grasp
 from ros_client import Client, NodeProcess
@@ -57,21 +55,6 @@ def test_figure_is_followed(streamer):
     streamer.go(figure_of_eight(3.99))
 
 
-def test_status_is_published(streamer, client):
-    if not hasattr(moveit, "ServoStatus"):
-        pytest.skip("this moveit_msgs has no ServoStatus")
-    statuses = client.listen(moveit.ServoStatus, "dls_ik/status")
-    streamer.go(figure_of_eight(0.0))
-    client.spin_until(lambda: statuses and statuses[-1].code == 0)
-    bad = stamped(np.eye(4))
-    bad.pose.position.x = math.nan
-    streamer.targets.publish(bad)
-    client.spin_until(lambda: statuses[-1].code == -1)
-    assert "invalid target" in statuses[-1].message
-    streamer.targets.publish(stamped(figure_of_eight(0.0)))
-    client.spin_until(lambda: statuses[-1].code == 0)
-
-
 def test_service_does_not_stop_the_stream(streamer, client):
     streamer.go(figure_of_eight(0.0))
     request = GetPositionIK.Request()
@@ -113,46 +96,3 @@ def test_a_twist_without_a_header_is_followed_and_other_types_are_told_once():
         assert node.count("its messages are lost") == 1
         assert node.count("this node subscribes to geometry_msgs/msg/PoseStamped") == 1
         assert node.end() == 0
-
-
-def listen_to_status(client, name):
-    """What one node says on the topic that all nodes of a domain share."""
-    heard = []
-
-    def hear(array):
-        heard.extend(status for status in array.status if status.name == name)
-
-    client.node.create_subscription(DiagnosticArray, "/diagnostics", hear, 10)
-    return heard
-
-
-def values(status):
-    return {item.key: item.value for item in status.values}
-
-
-def test_diagnostics(wam_node, client):
-    heard = listen_to_status(client, "/dls_ik: stream")
-    streamer = Streamer(client)
-    T = WAM.fk(HOME)
-    streamer.go(T)
-    heard.clear()
-    client.spin_until(lambda: len(heard) >= 2, what="diagnostics")
-    status, seen = heard[-1], values(heard[-1])
-    assert status.hardware_id == WAM.name
-    assert status.level in (DiagnosticStatus.OK, DiagnosticStatus.WARN)
-    assert status.message
-    assert seen["rate asked [Hz]"] == "100"
-    assert 0.0 < float(seen["rate measured [Hz]"]) < 130.0
-    assert int(seen["cycles"]) > int(values(heard[0])["cycles"])
-    assert float(seen["position error [m]"]) < 1e-3
-    assert float(seen["worst cycle time [ms]"]) >= float(seen["mean cycle time [ms]"]) > 0.0
-    for name, low, high in zip(WAM.joint_names, WAM.lower, WAM.upper, strict=True):
-        distance = float(seen[f"distance to a limit, {name} [rad or m]"])
-        assert 0.0 <= distance <= 0.5 * (high - low) + 1e-4
-    assert seen["joint nearest to a limit"] in WAM.joint_names
-
-    bad = stamped(T)
-    bad.header.frame_id = "nowhere"
-    streamer.targets.publish(bad)
-    client.spin_until(lambda: heard[-1].level == DiagnosticStatus.ERROR, what="an error")
-    streamer.go(T)
