@@ -26,7 +26,6 @@ import click
 from rich.console import Console
 from rich.markup import escape
 
-from dls_ik.cli.terminal import print_heading, print_note
 from dls_ik.core.types import Array
 from dls_ik.errors import DlsIkError
 from dls_ik.model.files import share_file
@@ -70,6 +69,7 @@ from dls_ik.ros.demo.report import (
 )
 from dls_ik.ros.util import ChildProcess, stay_alone
 from dls_ik.servo.state import ServoState
+from dls_ik.tables import print_heading, print_note
 
 RECEIPT_TIMEOUT = 60.0  # [s] maximum time until the node receives the first target
 DEMO_START_TIMEOUT = 240.0  # [s] the first start compiles for about 35 s, longer on a busy machine

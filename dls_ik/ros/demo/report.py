@@ -10,7 +10,6 @@ from pathlib import Path
 
 from rich.console import Console
 
-from dls_ik.cli.terminal import print_note, print_pairs, print_table
 from dls_ik.errors import Code
 from dls_ik.model.robot import RobotModel
 from dls_ik.plot import joint_bands, tip_path
@@ -22,6 +21,7 @@ from dls_ik.ros.demo.measure import (
     Tracking,
 )
 from dls_ik.ros.demo.obstacle import ALLOWED, MIN_DISTANCE, Encounter, draw_encounter
+from dls_ik.tables import print_note, print_pairs, print_table
 from dls_ik.text import json_text, scaled
 
 MAX_LOAD_PER_CORE = 1.5  # a machine with a larger load average per core is busy
