@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Tables and progress bars that are readable in a narrow terminal and in a file."""
+"""Consoles, tables of methods, and progress bars for a terminal or a file."""
 
 from __future__ import annotations
 
