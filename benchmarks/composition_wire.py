@@ -91,7 +91,7 @@ class Wire:
         self._moves_no_arm = set(settings.output_types) == {JOINT_STATE}  # commands for display
         self._rests = True  # the next command starts at rest
         self._was_fault = False
-        self._rest_at: Array | None = None  # (n,) of the last cycle without a command
+        self._rest_at: Array | None = None  # (n,) positions without a command
 
     @property
     def now(self) -> Chapter:

@@ -48,7 +48,7 @@ class ShapeSet(NamedTuple):
     place: Array  # (s, 3, 4) T_link_shape
     kind: Indices  # (s,) SPHERE, BOX, CYLINDER or CAPSULE
     size: Array  # (s, 3) [m]: radius; half edges; radius and half the length
-    radius: Array  # (s,) of the ball around the shape [m]
+    radius: Array  # (s,) radius of the ball around the shape [m]
     first: Indices  # (s + 1,) first sphere of each shape
     spheres: Array  # (k, 4) centre in the frame of the shape, radius [m]
 

@@ -86,7 +86,7 @@ class FaultRig:
         )
         arm = {"robot": "wam", "limit_velocity": "false", "initial_positions": START}
         self._arm_command = ros_node("dls_ik.ros.sim_arm.node", name, **arm)
-        self.states: list[tuple[float, Any, Any]] = []  # when [s], positions, velocities
+        self.states: list[tuple[float, Any, Any]] = []  # times [s], positions, velocities
         self.commands: list[tuple[float, Any, Any]] = []  # stamp [s], positions and velocities
         self.status = ""
         self.is_streaming = True

@@ -211,7 +211,7 @@ def main() -> None:
             soak.run(60.0 * given.minutes)
         except KeyboardInterrupt:
             interrupted = True
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # what was measured is to be shown
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the measurements must be shown in any case
         soak.end()
     late = {name: np.array(values) for name, values in soak.late.items()}
     measured = Measured(soak.samples, late, soak.counts(), soak.worst_call, soak.node.exit_code)

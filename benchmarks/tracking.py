@@ -47,7 +47,7 @@ class Path(NamedTuple):
 
     hint: np.ndarray  # (n,) near which the arm is to begin
     center: np.ndarray  # (4, 4)
-    offset: Callable[[float], np.ndarray]  # (6,) from the center, by the phase [rad]
+    offset: Callable[[float], np.ndarray]  # (6,) displacement from the center, by the phase [rad]
     length: float  # [m] for each radian of phase, where the tip is fastest
 
     def pose(self, phase: float) -> np.ndarray:

@@ -12,8 +12,8 @@ from dls_ik import RobotModel
 
 robot = RobotModel.wam()
 rng = np.random.default_rng(1)
-q = robot.random(rng=rng)  # (7,) where to start [rad]
-T_d = robot.fk(robot.random(rng=rng))  # (4, 4) where to go, T_base_tip [m]
+q = robot.random(rng=rng)  # (7,) start configuration [rad]
+T_d = robot.fk(robot.random(rng=rng))  # (4, 4) target pose T_base_tip [m]
 w = 0.5  # [m/rad] a rotation error of 2 rad counts as 1 m
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from dls_ik import IkSolver, RobotModel
 
 robot = RobotModel.wam()  # alternative: .from_urdf("arm.urdf", tip="tool0")
-q_before = np.array([0.1, 0.6, 0.0, 1.6, 0.0, 0.5, 0.2])  # (7,) where the arm is [rad]
+q_before = np.array([0.1, 0.6, 0.0, 1.6, 0.0, 0.5, 0.2])  # (7,) current configuration [rad]
 T = robot.fk([0.5, 0.8, -0.3, 1.2, 0.4, -0.2, 1.0])  # (4, 4) T_base_tip [m]
 
 solver = IkSolver(robot)

@@ -25,7 +25,7 @@ start = [0.0, 0.6, 0.0, 1.6, 0.0, 0.4, 0.0]  # [rad]
 options = ["-p", "robot:=wam", "-p", f"initial_positions:={start}"]
 command = [sys.executable, "-m", "dls_ik.ros.node", "--ros-args", *options]
 
-q = {}  # what the node commands, by joint
+q = {}  # commanded positions by joint
 
 
 def remember(message):

@@ -40,11 +40,13 @@ ALLOWED_CONSTANTS = {
     "SETTINGS",  # settings of a reproduced table, printed above it
 }
 OPENING = re.compile(r"(Let|Begin|Have)\b")
-UNIT = re.compile(r"^\[[^\]]*\],?\s*")  # "[s] after a stall" is a fragment too
+# "[s] after a stall" and "(n,) of all joints" are fragments too.
+UNIT = re.compile(r"^(\((\w( \+ \w)?,? ?)+\)\s+)?(\[[^\]]*\],?\s*)?")
 FRAGMENT = re.compile(
     r"(about|above|after|among|around|as|at|because|before|behind|below|beneath|beside|besides|"
     r"between|beyond|but|by|during|for|from|in|inside|into|like|of|off|on|onto|or|out|outside|"
-    r"over|past|since|so|than|that|through|to|towards?|under|until|up|upon|where|which|while|who|"
+    r"over|past|since|so|than|that|those|through|to|towards?|under|until|up|upon|what|when|where|"
+    r"which|while|who|"
     r"whose|with|within|without)\b(?! (addition|case|contrast|general|order|particular|this|each|"
     r"least|most|first|once)\b)"
 )

@@ -21,7 +21,7 @@ from isolation import (  # noqa: F401  fixtures
     own_plugins,
 )
 
-with suppress(ImportError):  # what colcon runs needs it in few files
+with suppress(ImportError):  # colcon's default run needs this fixture in few files
     from hypothesis import HealthCheck, settings
 
     # The same examples every time, however slow the machine is; fuzz/ looks for new ones.
@@ -35,7 +35,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = str(HERE.parent)
 CORE = HERE.parent / "dls_ik" / "core"
 BY_COLCON = "COLCON" in os.environ  # colcon sets it for all that it runs
-INSTALLED = "installed and not slow"  # what plain `colcon test` runs
+INSTALLED = "installed and not slow"  # tests of plain `colcon test`
 MARK = re.compile(r"\bmark\.installed\b")
 collect_ignore: list[str] = []  # files and folders that pytest does not import
 

@@ -28,7 +28,7 @@ class Arm(NamedTuple):
     """Chain of n joints, each about or along the z axis of its frame."""
 
     name: str
-    fixed: np.ndarray  # (n + 1, 4, 4) what lies before each joint, and behind the last
+    fixed: np.ndarray  # (n + 1, 4, 4) transforms before each joint and behind the last joint
     prismatic: np.ndarray  # (n,) bool
     lower: np.ndarray  # (n,) [rad or m]; a range of one turn where there is no limit
     upper: np.ndarray

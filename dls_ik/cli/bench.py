@@ -28,9 +28,10 @@ from dls_ik.cli.options import (
     robot_argument,
     settings_option,
 )
-from dls_ik.cli.terminal import ProgressBars, print_method_table, print_note, stdout_console
+from dls_ik.cli.terminal import ProgressBars, print_method_table, stdout_console
 from dls_ik.core.types import Array
 from dls_ik.errors import DlsIkError
+from dls_ik.tables import print_note
 from dls_ik.text import scaled
 
 if TYPE_CHECKING:

@@ -22,14 +22,9 @@ from dls_ik.cli.options import (
     scene_options,
 )
 from dls_ik.cli.pose import columns
-from dls_ik.cli.terminal import (
-    print_heading,
-    print_note,
-    print_pairs,
-    print_table,
-    stdout_console,
-)
+from dls_ik.cli.terminal import stdout_console
 from dls_ik.core.types import Array
+from dls_ik.tables import print_heading, print_note, print_pairs, print_table
 from dls_ik.text import escape, listing
 
 if TYPE_CHECKING:

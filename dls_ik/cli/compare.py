@@ -23,8 +23,9 @@ from dls_ik.cli.options import (
     start_values,
 )
 from dls_ik.cli.pose import read_poses, unit_options, warn_far_poses
-from dls_ik.cli.terminal import figure, print_method_table, print_note, stdout_console
+from dls_ik.cli.terminal import figure, print_method_table, stdout_console
 from dls_ik.solver.method import KDL_METHODS
+from dls_ik.tables import print_note
 from dls_ik.text import did_you_mean, short
 
 if TYPE_CHECKING:

@@ -12,8 +12,9 @@ import numpy as np
 from dls_ik.cli import output
 from dls_ik.cli.options import ROBOT_HELP, ChosenRobot, joint_vector, robot_options
 from dls_ik.cli.pose import columns, pose_facts, pose_pairs
-from dls_ik.cli.terminal import print_heading, print_pairs, stdout_console
+from dls_ik.cli.terminal import stdout_console
 from dls_ik.core.types import Array
+from dls_ik.tables import print_heading, print_pairs
 
 if TYPE_CHECKING:
     from dls_ik.model.robot import RobotModel

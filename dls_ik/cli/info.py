@@ -16,19 +16,12 @@ from rich.text import Text
 from dls_ik.cli import output
 from dls_ik.cli.collisions import pair_facts, random_facts, share_of_random
 from dls_ik.cli.options import ROBOT_HELP, ChosenRobot, ChosenScene, robot_options, scene_options
-from dls_ik.cli.terminal import (
-    figure,
-    limit,
-    print_heading,
-    print_note,
-    print_pairs,
-    print_table,
-    stdout_console,
-)
+from dls_ik.cli.terminal import figure, limit, stdout_console
 from dls_ik.errors import RobotModelError
 from dls_ik.model.ends import moving_tips
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.tree import Tree
+from dls_ik.tables import print_heading, print_note, print_pairs, print_table
 from dls_ik.text import listing
 
 if TYPE_CHECKING:

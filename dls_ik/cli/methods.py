@@ -8,7 +8,8 @@ import click
 
 from dls_ik.cli import output
 from dls_ik.cli.options import plugin_option
-from dls_ik.cli.terminal import print_note, print_pairs, stdout_console
+from dls_ik.cli.terminal import stdout_console
+from dls_ik.tables import print_note, print_pairs
 
 EPILOG = (
     "A method has the name used in the papers, its parts joined by '+' in any order: ctp+sd+svf. "

@@ -27,9 +27,10 @@ from dls_ik.cli.options import (
     task_option,
 )
 from dls_ik.cli.pose import PoseFile, read_poses, unit_options, warn_far_poses
-from dls_ik.cli.terminal import ProgressBars, print_pairs, stdout_console
+from dls_ik.cli.terminal import ProgressBars, stdout_console
 from dls_ik.core.types import Array
 from dls_ik.errors import OptionError
+from dls_ik.tables import print_pairs
 from dls_ik.text import json_text
 
 if TYPE_CHECKING:

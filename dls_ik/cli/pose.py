@@ -66,7 +66,7 @@ def unit_options(command: Command) -> Command:
 class ChosenPose(NamedTuple):
     """Pose given on the command line, and the values of the flags --deg and --mm."""
 
-    T: Array | None  # (4, 4) [m], or None if no pose is given
+    T: Array | None  # (4, 4) pose [m]; None: no pose given
     deg: bool
     mm: bool
 

@@ -23,7 +23,7 @@ from rich.text import Text
 
 from dls_ik.cli import output
 from dls_ik.cli.options import plugin_option
-from dls_ik.cli.terminal import ProgressBars, empty_table, stdout_console, table_width
+from dls_ik.cli.terminal import ProgressBars, stdout_console
 from dls_ik.reproduce.experiment import (
     ALL_EXPERIMENTS,
     EMPTY,
@@ -46,6 +46,7 @@ from dls_ik.reproduce.report import (
     latex,
     report_files,
 )
+from dls_ik.tables import empty_table, table_width
 from dls_ik.text import json_text
 
 DEFAULT_REPORT = "dls-ik-reproduction.html"

@@ -28,16 +28,9 @@ from dls_ik.cli.options import (
     task_option,
 )
 from dls_ik.cli.pose import ChosenPose, pose_facts, pose_options, warn_far_poses
-from dls_ik.cli.terminal import (
-    figure,
-    limit,
-    print_method_table,
-    print_note,
-    print_pairs,
-    print_table,
-    stdout_console,
-)
+from dls_ik.cli.terminal import figure, limit, print_method_table, stdout_console
 from dls_ik.core.types import Array
+from dls_ik.tables import print_note, print_pairs, print_table
 from dls_ik.text import short
 
 if TYPE_CHECKING:

@@ -22,8 +22,9 @@ from dls_ik.cli import bag, output
 from dls_ik.cli.node_robot import RobotPicture, described_urdf, robot_to_draw
 from dls_ik.cli.options import POSITIVE, SECONDS_RANGE, Vector, text_option
 from dls_ik.cli.pose import ChosenPose, PoseFile, pose_options, read_poses, warn_far_poses
-from dls_ik.cli.terminal import print_pairs, stdout_console
+from dls_ik.cli.terminal import stdout_console
 from dls_ik.model.rotations import inverse, quaternion_from_rotation
+from dls_ik.tables import print_pairs
 from dls_ik.text import scaled
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Tables and progress bars that are readable in a narrow terminal and in a file."""
+"""Consoles, tables of methods, and progress bars for a terminal or a file."""
 
 from __future__ import annotations
 
@@ -8,23 +8,17 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from rich import box
 from rich.console import Console
-from rich.measure import Measurement
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
-from rich.text import Text
 
 from dls_ik.cli.output import defer_sigint
-from dls_ik.text import escape
+from dls_ik.tables import print_pairs, print_table, table_of, table_width
 
 if TYPE_CHECKING:
     from dls_ik.reproduce.experiment import Item
 
-MIN_VALUE_WIDTH = 20  # [characters] minimum width of wrapped text, even in a narrower terminal
 FILE_WIDTH = 110  # [characters] width of output that goes to a file
 BAR_DELAY = 2.0  # [s] time after which progress bars are shown
 
@@ -38,52 +32,6 @@ def stdout_console() -> Console:
     if console.is_terminal or os.environ.get("COLUMNS", "").isdigit():
         return console
     return Console(highlight=False, markup=False, emoji=False, width=FILE_WIDTH)
-
-
-def empty_table(title: str = "") -> Table:
-    """Return a rich table without rows and without a frame; a line separates headings and rows."""
-    return Table(
-        box=box.SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
-        pad_edge=False,
-        show_edge=False,
-        title=Text(title) if title else None,
-        title_justify="left",
-    )
-
-
-def print_table(
-    console: Console,
-    headings: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    left: Sequence[int] = (0,),
-) -> None:
-    """Print a table; if it is wider than the console, print each row as a block of lines.
-
-    Args:
-        console: Console to print to.
-        headings: Headings of the columns.
-        rows: Cells of the rows.
-        left: Indices of the columns aligned to the left; other columns are aligned to the right.
-    """
-    table = _table_of(headings, rows, left)
-    if table_width(console, table) <= console.width:
-        console.print(table)
-        return
-    for row in rows:
-        console.print(Text(escape(row[0], keep="\n")), soft_wrap=True)
-        print_pairs(console, list(zip(headings[1:], row[1:], strict=True)), indent=2)
-
-
-def _table_of(headings: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[int]) -> Table:
-    """Return a rich table with headings and rows; columns in `left` are aligned to the left."""
-    table = empty_table()
-    for i, heading in enumerate(headings):
-        justify = "left" if i in left else "right"
-        table.add_column(Text(heading), justify=justify, no_wrap=True)  # type: ignore[arg-type]
-    for row in rows:
-        table.add_row(*(Text(escape(cell, keep="\n")) for cell in row))
-    return table
 
 
 def print_method_table(
@@ -109,50 +57,12 @@ def print_method_table(
     wide = [[*pair, *row[1:]] for pair, row in zip(names, rows, strict=True)]
     wide_headings = [headings[0], "name", *headings[1:]]
     wide_left = [0, 1, *(i + 1 for i in left if i > 0)]
-    if table_width(console, _table_of(wide_headings, wide, wide_left)) <= console.width:
+    if table_width(console, table_of(wide_headings, wide, wide_left)) <= console.width:
         print_table(console, wide_headings, wide, wide_left)
         return
     print_table(console, headings, rows, left)
     console.print()
     print_pairs(console, names)
-
-
-def print_pairs(console: Console, pairs: Sequence[tuple[str, str]], indent: int = 0) -> None:
-    """Print names and values, one pair per line; long values are wrapped within their column.
-
-    Args:
-        console: Console to print to.
-        pairs: Names and values.
-        indent: Number of spaces before each name.
-    """
-    column = indent + max((len(name) for name, _ in pairs), default=0) + 2
-    for name, value in pairs:
-        lines = _wrapped(value, console.width - column) or [""]
-        line = Text((" " * indent + name).ljust(column), style="dim")
-        line.append(f"\n{' ' * column}".join(lines), style="not dim")
-        console.print(line, soft_wrap=True)
-
-
-def print_heading(console: Console, words: str) -> None:
-    """Print an empty line and a bold heading."""
-    console.print()
-    console.print(Text(words, style="bold"))
-
-
-def print_note(console: Console, words: str, style: str = "dim") -> None:
-    """Print a text in a style, wrapped to the width of the console."""
-    lines = _wrapped(words, console.width)
-    console.print(Text("\n".join(lines), style=style), soft_wrap=True)
-
-
-def _wrapped(words: str, width: int) -> list[str]:
-    """Return the lines of a text, escaped and wrapped to a width [characters]."""
-    return wrap(escape(words, keep="\n"), max(width, MIN_VALUE_WIDTH), break_on_hyphens=False)
-
-
-def table_width(console: Console, table: Table) -> int:
-    """Return the width [characters] that a table needs without line breaks in cells."""
-    return Measurement.get(console, console.options.update(width=10**4), table).maximum
 
 
 def figure(value: float, digits: int = 3) -> str:

@@ -168,9 +168,9 @@ def condition_damping(params: MethodParams, s: Array, n: int) -> float:
 
 
 # accuracy -----------------------------------------------------------------------------------------
-# Damping near singularities. The step loses accuracy along a user-defined direction d of the task
-# before it loses accuracy along other directions (Deo & Walker 1993, method 6; Chiaverini, Egeland
-# & Kanestrom 1991). If the smallest singular value s is below epsilon:
+# Steps near a singularity are damped such that they lose accuracy along a user-defined direction d
+# of the task before they lose accuracy along other directions (Deo & Walker 1993, method 6;
+# Chiaverini, Egeland & Kanestrom 1991). If the smallest singular value s is below epsilon:
 #
 # lambda = (1 - (s / epsilon)^2) lambda_max,  (w - 1)^2 = (1 - (s / epsilon)^2) (w_min - 1)^2
 #

@@ -105,8 +105,8 @@ def _last_norm(params: MethodParams, group: Indices, memory: Memory, g: int) -> 
 # HALVE --------------------------------------------------------------------------------------------
 # The error is halved repeatedly until its unreachable part is small enough.
 #
-# While norm((I - J J+) e) > tolerance: e := e / 2 (Tabaczynski 2005, algorithm of section 2.2, in
-# which J+ J must read J J+). The text of the paper describes this step; its code omits the step.
+# e := e / 2 is repeated while norm((I - J J+) e) > tolerance (Tabaczynski 2005, section 2.2; the
+# printed J+ J must read J J+). The text of the paper describes this step; its code omits the step.
 
 
 NEGLIGIBLE_SHARE = 1e-10  # singular values up to this share of the largest one count as zero

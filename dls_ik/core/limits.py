@@ -200,7 +200,7 @@ def activation(q: float, lower: float, upper: float, margin: float) -> float:
     if not width < 1e300:
         return 0.0
     depth = max(q - (upper - width), (lower + width) - q)
-    if depth >= width:  # this test comes first, because width may be 0
+    if depth >= width:  # tested first, because width may be 0
         return 1.0
     if depth <= 0.0:
         return 0.0

@@ -125,7 +125,7 @@ def distance(weights: Array, q: Array, seed: Array) -> float:
     return total
 
 
-# With a scene -------------------------------------------------------------------------------------
+# Collision checks ---------------------------------------------------------------------------------
 
 
 @kernel

@@ -56,7 +56,7 @@ class SerialChain(NamedTuple):
 
     turn: Array  # (m, 2) rotation per joint variable (0 for prismatic elements), and offset [rad]
     slide: Array  # (m,) translation per joint variable, 0 for revolute elements
-    link: Array  # (m, 5) to the next frame: translation (x, y, z) [m], cosine and sine of rotation
+    link: Array  # (m, 5) transform to the next frame: x, y, z [m], cosine and sine of the rotation
     variable: Indices  # (m,) index of the joint variable that drives the element
     lower: Array  # (n,) [rad or m], -inf without a limit
     upper: Array  # (n,) [rad or m], +inf without a limit
@@ -177,7 +177,7 @@ class GeneralProblem(NamedTuple):
 class Grouping(NamedTuple):
     """Groups of the rows of the task, and kinds of joints, for step bounds."""
 
-    group: Indices  # (r,) group of each row, as in TaskParams
+    group: Indices  # (r,) group of each row, see TaskParams
     translational: Flags  # (n,) whether each joint is prismatic
 
 
@@ -267,9 +267,9 @@ class LimitState(NamedTuple):
     """
 
     activation: Array  # h (n,) activation of each joint's limit, 0 (free) to 1 (held)
-    motion: Array  # z (n,)
+    motion: Array  # z (n,) [rad or m]
     scale: Array  # c (n,) diagonal of C, the scale of every column
-    axis: Array  # a (n,) for the strategy WLN, C = I - a a^T
+    axis: Array  # a (n,) column scaling of the strategy WLN: C = I - a a^T
 
 
 class Workspace(NamedTuple):

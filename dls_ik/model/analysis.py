@@ -87,9 +87,7 @@ class Singularity(NamedTuple):
     """
 
     joints: tuple[int, ...]  # indices of the joints whose positions make the arm singular
-    tied: tuple[
-        int, ...
-    ]  # those of `joints` that can move together such that the arm stays singular
+    tied: tuple[int, ...]  # joints whose common motion keeps the arm singular
     q: Array  # (n,) example [rad or m]
     rank: int  # rank of the Jacobian at q
     loss: Loss  # direction in which the tip cannot move at q

@@ -46,7 +46,7 @@ class Tree:
     root: str = field(init=False)  # link without a parent
     joint: dict[str, Joint] = field(init=False, repr=False)  # joints by name
     parent_joint: dict[str, Joint] = field(init=False, repr=False)  # joint above each link
-    child_joints: dict[str, tuple[Joint, ...]] = field(init=False, repr=False)  # below each link
+    child_joints: dict[str, tuple[Joint, ...]] = field(init=False, repr=False)  # keys: links
     # Results of resolve_mimics: mimic relations of driven joints to independent joints, by joint
     # name, and the reasons why chains cannot contain the other driven joints, by joint name.
     mimic_of: dict[str, Mimic] = field(init=False, repr=False)

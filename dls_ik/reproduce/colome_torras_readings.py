@@ -147,8 +147,8 @@ READINGS = {reading.name: reading for reading in (READING_AS_PUBLISHED, READING_
 class Slip(NamedTuple):
     """Slip or choice of the published code, and the options that revert it."""
 
-    is_: str  # what the published code does
-    instead: str  # what the text says, or another choice
+    is_: str  # behaviour of the published code
+    instead: str  # behaviour that the text describes, or another choice
     options: dict[str, Any]  # options that have the effect of `instead`
     rows: tuple[str, ...]  # rows of the table that are run again with these options
 

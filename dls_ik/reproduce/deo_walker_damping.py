@@ -227,7 +227,7 @@ def steep_row(least: float) -> Row:
 
 
 SUBTASK = np.radians([-30.0, 0.0, 0.0]) - PLANAR_START  # v: toward the reference of Figure 7
-TIP_VELOCITY = DIRECTIONS["X"]  # along the first side of the rectangle
+TIP_VELOCITY = DIRECTIONS["X"]  # direction of the first side of the rectangle
 
 
 # Errata: the equations as printed, corrected, and computed in another way
@@ -247,9 +247,9 @@ def errata_rows() -> list[Row]:
     gamma = U.T @ x_dot
     inverse = J.T @ np.linalg.inv(J @ J.T + lambda_ * np.eye(2))
     total = inverse @ x_dot + (np.eye(3) - inverse @ J) @ v / lambda_
-    other = inverse @ x_dot - (np.eye(3) - inverse @ J) @ v / lambda_  # (26), with +grad h = -v
+    other = inverse @ x_dot - (np.eye(3) - inverse @ J) @ v / lambda_  # +grad h = -v in (26)
     by_27 = float(total_norm(J, x_dot, v, 0.0)(np.array(lambda_)))
-    stacked = np.vstack([J, np.sqrt(lambda_) * np.eye(3)])  # (21) as one least-squares problem
+    stacked = np.vstack([J, np.sqrt(lambda_) * np.eye(3)])  # one least-squares problem for (21)
     aim = np.concatenate([x_dot, v / np.sqrt(lambda_)])
     least = np.linalg.lstsq(stacked, aim)[0]
     lost = float(np.linalg.norm(x_dot - J @ inverse @ x_dot))

@@ -84,7 +84,7 @@ class Scenario(NamedTuple):
     links: tuple[float, ...]  # lengths [m]
     start: tuple[float, ...]  # initial joint positions [rad]
     goal: tuple[float, float]  # x, y [m]
-    printed: tuple[tuple[int | str, ...], ...]  # per method: iterations, words on the trajectory
+    printed: tuple[tuple[int | str, ...], ...]  # iterations and trajectory of each method
 
     @property
     def is_reachable(self) -> bool:

@@ -19,7 +19,8 @@ from dls_ik.text import did_you_mean, listing, quoted
 
 KNOWN_PRESET_FILE = "wam.yaml"  # preset whose path gives the folder of all presets
 MAX_SUGGESTIONS = 3  # maximum number of similar names in the message about an unknown preset
-# By parameter, the other parameters whose values suppress the value of the preset if given.
+# The keys are parameters of the preset. If any of the listed parameters is given, the value of the
+# preset is not used.
 SUPPRESSED_BY = {
     "robot": ("robot_description",),
     "base": ("groups", "stream_group"),

@@ -312,7 +312,7 @@ class LiveParameters(Generic[ParameterSetT]):
             default = list(default)
         elif field.type == TEXTS:
             default = ",".join(default)
-        # For null or an empty list in YAML, rclpy gives no value; the default is used instead.
+        # rclpy gives no value for null or an empty list in YAML; the default is used instead.
         given = getattr(self._given.get(name), "value", None)
         is_empty = name in self._given and given is None
         if given is not None:

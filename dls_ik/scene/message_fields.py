@@ -354,9 +354,7 @@ def read_primitive(given: Given) -> Shape:
             f"the dimensions of a {names[kind]} must be {expected[kind]}; got {len(sizes)} numbers"
         )
     if kind in MESSAGE_KINDS:
-        found = MESSAGE_KINDS[kind]
-        places = [index for _, index in found.dimensions]
-        return found.make(*(sizes[places.index(k)] for k in range(len(found.sizes))))
+        return MESSAGE_KINDS[kind].make(*MESSAGE_KINDS[kind].in_order(sizes))
     if kind == PRIMITIVE_CONE:
         angles = np.linspace(0.0, 2.0 * np.pi, CONE_SIDES, endpoint=False)
         # Radius of the corners of a polygon that encloses the base of the cone

@@ -70,6 +70,11 @@ class ShapeKind:
     moveit_parts: Callable[[Any], list[tuple[Shape, Array]]] | None = None
     mujoco: str | None = None  # member of mujoco.mjtGeom with the sizes of the kernels; None: mesh
 
+    def in_order(self, dimensions: Sequence[float]) -> list[float]:
+        """Return the dimensions of a SolidPrimitive in the order of `sizes`."""
+        places = [index for _, index in self.dimensions]
+        return [dimensions[places.index(k)] for k in range(len(self.sizes))]
+
 
 def kind_of(shape: Shape) -> ShapeKind:
     """Return the kind of a shape.

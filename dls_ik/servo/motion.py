@@ -21,7 +21,7 @@ class StopPath(NamedTuple):
     q: Array  # (n,) start [rad or m]
     v: Array  # (n,) velocity at the start [rad/s or m/s]
     durations: Array  # (m, n) [s]
-    accelerations: Array  # (m, n) at the start of each phase [rad/s^2 or m/s^2]
+    accelerations: Array  # (m, n) value at the start of each phase [rad/s^2 or m/s^2]
     jerks: Array  # (m, n) [rad/s^3 or m/s^3]
     lower: Array  # (n,) positions are clipped here, because of rounding errors [rad or m]
     upper: Array  # (n,) as `lower`, for the upper limits [rad or m]

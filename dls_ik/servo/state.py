@@ -173,8 +173,8 @@ class ConditionMonitor:
 
     def __init__(self) -> None:
         self._last_held = -math.inf  # [s] time of the last cycle with an active joint limit
-        # Whether the arm is leaving a singularity, and the extreme singular value since it began to
-        # leave or to approach. None: no singularity is near.
+        # True if the arm is leaving a singularity, and the extreme singular value since the arm
+        # started to leave or to approach it. None: no singularity is near.
         self._near: tuple[bool, float] | None = None
 
     def update(self, now: float, step: ServoStep, sigma0: float) -> ServoState:

@@ -174,7 +174,7 @@ class Target(Protocol):
 
     sampled: float  # [s] time when the newest data were sampled
     is_velocity: bool  # whether local motion starts each step at the command
-    # Whether the argument `tip` of `pose` must return the pose at the command, or at the reference.
+    # True: the argument `tip` of `pose` returns the pose at the command; False: at the reference.
     needs_command: bool
 
     def pose(self, now: float, dt: float, tip: Callable[[], Array]) -> Array:

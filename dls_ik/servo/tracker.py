@@ -130,7 +130,7 @@ class Tracker:
         self._motion: SceneMotion | None = None
         # (4, 4) target for which the command rests, because local motion has stalled for long.
         self._resting_target: Array | None = None
-        # Whether the command rests, and local motion has restarted at the command.
+        # True: the command rests, and local motion has restarted at the command.
         self._is_at_rest = False
 
     @property

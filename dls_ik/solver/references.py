@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from dls_ik.solver.method import method_info
 
-# By key: entry type, authors, title, journal or proceedings, year, further fields.
+# Each entry holds: entry type, authors, title, journal or proceedings, year, further fields.
 _PAPERS: dict[str, tuple[str, str, str, str, int, dict[str, str]]] = {
     "Buss & Kim 2004": (
         "article", "Buss, Samuel R. and Kim, Jin-Su",

@@ -133,7 +133,7 @@ class IkBatchResult:
     A batch has no truth value: use ``result.success.all()`` to test whether all poses are solved.
     """
 
-    success: NDArray[np.bool_]  # (b,) as in IkResult
+    success: NDArray[np.bool_]  # (b,) see IkResult
     status: NDArray[np.int64]  # (b,) values of Status
     q: Array  # (b, n) [rad or m]; NaN for refused rows
     position_error: Array  # (b,) [m]
@@ -143,7 +143,7 @@ class IkBatchResult:
     duration: float  # [s] duration of the whole batch
     robot: RobotModel
     scene: SceneSnapshot | None = None  # scene at the call
-    pairs_in_the_way: tuple[Pair | None, ...] = ()  # (b,) as in IkResult; () without a scene
+    pairs_in_the_way: tuple[Pair | None, ...] = ()  # (b,) see IkResult; () without a scene
 
     @property
     def clearance(self) -> Array:

@@ -26,7 +26,7 @@ from dls_ik.viewer.shapes import (
 
 VIEW_DIRECTION = np.array([1.25, -1.15, 0.62])  # direction from the robot to the camera
 FIELD_OF_VIEW = np.deg2rad(40.0)  # [rad] vertical field of view of the camera
-# In a window narrower than PHONE [px], the panels cover the share SHEET of its height
+# The panels cover the share SHEET of the height of windows that are narrower than PHONE [px].
 PHONE, SHEET = 576, 0.45
 MAX_ASPECT_CHANGE = 1.15  # a larger relative change of the aspect ratio moves the camera again
 FRAME_MARGIN = 1.08  # factor of the camera's distance, for a margin around the arm

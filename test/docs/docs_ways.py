@@ -22,7 +22,7 @@ from docs_pages import Command
 from docs_table import PLACEHOLDERS, UNSEEN, Rule, Way
 
 LONG = 240.0  # [s] kernels may have to be compiled
-SHELL = re.compile(r"[|<>$;&\n*]")  # what only a shell can read
+SHELL = re.compile(r"[|<>$;&\n*]")  # characters that only a shell can interpret
 APART = "101"  # the domain of servers that are started beside the stage
 ELLIPSIS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 

@@ -41,7 +41,7 @@ sys.exit(service.run())
 class Call(NamedTuple):
     """Recorded call of an executable by a launch file."""
 
-    arguments: list[str]  # those before --ros-args
+    arguments: list[str]  # arguments before --ros-args
     namespace: str
     parameters: dict[str, object]
     remappings: tuple[str, ...] = ()

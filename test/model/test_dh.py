@@ -179,7 +179,5 @@ def test_rows_may_be_plain_lists(make):
     known = [DhRow(*row, kind="continuous") for row in values]
     q = [0.4, -0.3]
     np.testing.assert_array_equal(RobotModel.from_dh(rows).fk(q), RobotModel.from_dh(known).fk(q))
-    with pytest.raises(
-        RobotModelError, match="row 1: must be a mapping, or a list of 1 to 9 values"
-    ):
+    with pytest.raises(RobotModelError, match=r"row 1: .*mapping"):
         RobotModel.from_dh([make(range(10))])

@@ -110,9 +110,7 @@ def test_maximum_number_of_elements_is_accepted():
 
 def test_chains_with_too_many_joints_are_refused():
     n = MAX_JOINTS + 1
-    with pytest.raises(
-        ChainError, match=f"a chain may have at most {MAX_JOINTS} joints; this one has {n}"
-    ):
+    with pytest.raises(ChainError, match=f"at most {MAX_JOINTS} joints"):
         RobotModel.from_urdf(chain(n))
     assert RobotModel.from_urdf(chain(n), tip=f"l{n - 1}").n == MAX_JOINTS
 

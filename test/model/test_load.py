@@ -108,9 +108,7 @@ def test_xacro_files_are_expanded_with_arguments(tmp_path):
         with pytest.raises(RobotModelError, match=said):
             find_tree(given)
     path.write_text(used)
-    with pytest.raises(
-        RobotModelError, match=r"Undefined.* give arguments as 'an arm.urdf.xacro NAME:=VAL"
-    ):
+    with pytest.raises(RobotModelError, match=r"an arm\.urdf\.xacro NAME:="):
         find_tree(str(path))
 
 
@@ -131,10 +129,10 @@ def test_robots_from_xacro_files_in_python(tmp_path):
     robot = RobotModel.from_urdf(path, mappings={"reach": 2.5})
     assert robot.fk([0.0])[0, 3] == 2.5
     assert RobotModel.from_urdf(str(path)).fk([0.0])[0, 3] == 1.0
-    with pytest.raises(RobotModelError, match="no argument 'raech'; arguments: reach"):
+    with pytest.raises(RobotModelError, match=r"raech.*reach"):
         RobotModel.from_urdf(path, mappings={"raech": 2.5})
     for other in (shipped_urdf("wam"), shipped_urdf("wam").read_text(), tmp_path / "no.xacro"):
-        with pytest.raises(RobotModelError, match=r"mappings such as 'reach' need a file"):
+        with pytest.raises(RobotModelError, match="need a file"):
             RobotModel.from_urdf(other, mappings={"reach": 2.5})
 
 
@@ -154,7 +152,7 @@ def test_xacro_finds_packages_outside_the_ros_index(tmp_path):
     path = tmp_path / "arm_checkout/urdf/arm.xacro"
     assert RobotModel.from_urdf(path).joint_names == ("j",)
     path.write_text(f"{top}{included.format('nowhere', 'x.xacro')}</robot>")
-    with pytest.raises(RobotModelError, match="there is no package 'nowhere' above the file"):
+    with pytest.raises(RobotModelError, match="package 'nowhere'"):
         RobotModel.from_urdf(path)
 
 

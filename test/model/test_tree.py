@@ -151,9 +151,7 @@ def test_invalid_mimic_joints_off_the_chain_give_a_warning(caplog):
         @ robot.tree.joint["f2"].origin,
     )
     for tip in ("finger1", "finger2"):
-        with pytest.raises(
-            RobotModelError, match="joint 'f1': it mimics the unknown joint 'nobody'"
-        ):
+        with pytest.raises(RobotModelError, match=r"'f1'.*'nobody'"):
             RobotModel.from_urdf(text, tip=tip)
 
 

@@ -17,7 +17,7 @@ from dls_ik.model.reach import tip_extent
 
 ONE = urdf("a b", joint("j"))
 ENDLESS = '<limit effort="1" velocity="1"/>'
-NO_LIMITS = [1e7, 1e15, 1e16, 3.4e38, 8e307]  # what descriptions say of joints without any
+NO_LIMITS = [1e7, 1e15, 1e16, 3.4e38, 8e307]  # written for joints without limits
 
 
 def one_joint(detail=LIMIT, kind="revolute", axis="0 0 1"):

@@ -107,7 +107,7 @@ def test_bad_motions_and_velocities_are_refused():
         with pytest.raises(JointValueError, match=message):
             joint_bands(WAM, times, q)
     times, q = swing(MIXED)
-    with pytest.raises(JointValueError, match=r"shape of q, \(50, 3\); got \(49, 3\)"):
+    with pytest.raises(JointValueError, match=r"got \(49, 3\)"):
         joint_velocities(MIXED, times, q, q[1:])
     with pytest.raises(JointValueError, match="must increase strictly"):
         joint_velocities(MIXED, [0.0, 1.0, 1.0], np.zeros((3, 3)))

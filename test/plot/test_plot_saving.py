@@ -75,7 +75,7 @@ def test_the_same_picture_is_the_same_file(suffix, tmp_path):
 
 @pytest.mark.parametrize("name", ["picture", "picture.bmp", "picture.txt"])
 def test_other_kinds_of_file_are_refused(name, tmp_path):
-    with pytest.raises(DlsIkError, match=rf"end in \.png, \.svg, \.pdf; got {name}"):
+    with pytest.raises(DlsIkError, match=rf"\.svg.*got {name}"):
         check_picture(tmp_path / name)
     with pytest.raises(DlsIkError):
         save_picture(tmp_path / name, stroboscope(PLANAR, *swing(PLANAR)))

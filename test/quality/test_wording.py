@@ -64,6 +64,11 @@ def test_each_kind_is_found(wording, tmp_path, kind):
     assert kinds(wording, tmp_path, BAD[kind]) == [kind]
 
 
+@pytest.mark.parametrize("text", ["(n,) of all joints", "(b, n) [rad] by pose", "what is solved"])
+def test_fragments_are_found_after_shapes_and_units(wording, tmp_path, text):
+    assert kinds(wording, tmp_path, f"x = 1  # {text}") == ["comment is a fragment"]
+
+
 def test_constants_with_one_name_and_several_values_are_found(wording, tmp_path, monkeypatch):
     monkeypatch.setattr(wording, "ROOT", tmp_path)
     (tmp_path / wording.PACKAGE).mkdir()

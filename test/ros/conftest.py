@@ -27,6 +27,21 @@ def pytest_collection_modifyitems(items):
             item.add_marker("alone")
 
 
+@pytest.fixture
+def node(private_domain):
+    """Return a node of this process, in a context of its own."""
+    import rclpy
+    from rclpy.context import Context
+    from rclpy.node import Node
+
+    context = Context()
+    rclpy.init(context=context)
+    made = Node("test_node", context=context, use_global_arguments=False)
+    yield made
+    made.destroy_node()
+    context.try_shutdown()
+
+
 @pytest.fixture(scope="session")
 def wam_node(private_domain):
     """A node with the WAM, which no test may stop or leave changed."""

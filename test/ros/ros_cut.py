@@ -75,7 +75,7 @@ class Far:
     """Remote program in a separate network, and the cable to it."""
 
     def __init__(self):
-        self.answers = []  # what became of the calls, empty where they were answered
+        self.answers = []  # outcomes of the calls; empty for answered calls
         self._process = subprocess.Popen(
             ["unshare", "--net", sys.executable, __file__, "far"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,

@@ -23,7 +23,7 @@ RATE = 50.0  # [Hz] rate of loop and joint states, possible on a busy machine
 PERIOD = 1.0 / RATE
 OTHER = "other"  # frame of joint states that are not of the arm
 PATIENCE = 120.0  # [s] timeout on a busy machine
-FIRST = 2.0 * PERIOD * WAM.velocity + 1e-6  # (n,) [rad] that the first command may be off
+FIRST = 2.0 * PERIOD * WAM.velocity + 1e-6  # (n,) [rad] permitted offset of the first command
 CONTROLLER = {
     "rate": RATE,
     "output_type": "joint_trajectory,joint_state",
@@ -60,7 +60,7 @@ class Rig:
         self.statuses = self.client.listen(moveit.ServoStatus, "dls_ik/status", 100)
         self.targets = self.client.node.create_publisher(PoseStamped, "target_pose", 1)
         self.pose_at, self.is_stamped, self._begin = None, False, time.monotonic()
-        self._sent = deque([-np.inf], 5)  # [s] when the last targets went out
+        self._sent = deque([-np.inf], 5)  # [s] time of the last targets
         self.client.node.create_timer(2.0 * PERIOD, self.publish)
 
     def __enter__(self):

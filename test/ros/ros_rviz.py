@@ -93,17 +93,10 @@ class Rviz:
         [entry] = [entry for entry in self.marker.menu_entries if entry.title.endswith(title)]
         self._say(Feedback.MENU_SELECT, self.T, entry.id)
 
-    def say_pose(self, pose):
-        self._publish(Feedback.POSE_UPDATE, pose)
-
     def _say(self, event, T, entry=0):
-        self._publish(event, pose_from_matrix(np.asarray(T, np.float32)), entry)
-
-    def _publish(self, event, pose, entry=0):
+        pose = pose_from_matrix(np.asarray(T, np.float32))
         message = Feedback(event_type=event, pose=pose, menu_entry_id=entry, client_id="rviz")
-        message.marker_name, message.header.frame_id = (
-            self._marker.name,
-            self._marker.header.frame_id,
-        )
+        message.marker_name = self._marker.name
+        message.header.frame_id = self._marker.header.frame_id
         message.header.stamp.sec, message.header.stamp.nanosec = OLD
         self._feedback.publish(message)

@@ -54,7 +54,7 @@ class Watched:
         self.heard = self.client.listen(JointState, self.topic, 1000)
         self.statuses = self.client.listen(moveit.ServoStatus, "dls_ik/status", 1000)
         self._publishers = {}
-        self._sent = self._arrived = -np.inf  # when
+        self._sent = self._arrived = -np.inf  # monotonic times [s]
 
     def __enter__(self):
         self.node.wait_for_line("ready")

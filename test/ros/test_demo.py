@@ -50,15 +50,12 @@ from dls_ik.ros.demo.obstacle import (
 )
 from dls_ik.ros.demo.report import (
     Load,
-    answers_table,
     criteria,
-    criteria_lines,
-    encounter_table,
     has_passed,
-    joints_table,
+    print_answers,
+    print_criteria,
+    print_tracking,
     save_report,
-    timing_table,
-    tracking_table,
 )
 from dls_ik.ros.frames import pose_errors
 
@@ -318,7 +315,7 @@ def good_answers():
         (Code.SUCCESS, np.array(HOME_POSITIONS), 1e-7, 1e-7, True),
         (Code.NO_IK_SOLUTION, None, np.nan, np.nan, 0),
     ]
-    return [PoseCheck(pose, *errors[not pose.reachable], 1e-3, 1e-4) for pose in POSES]
+    return [PoseCheck(pose, *errors[not pose.reachable], 1e-3) for pose in POSES]
 
 
 def found(answers, recording):
@@ -386,32 +383,26 @@ def test_what_comes_late_does_not_decide():
     assert not has_passed(found(good_answers(), stray))
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
-def test_tables_fit_60_columns_of_any_terminal(encoding):
-    file = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
-    console = Console(file=file, width=60)
-    motion, tracking = evaluate(straight_recording(0.01), FK)
-    uses = joint_uses(ROBOT, motion)
-    checks = criteria(good_answers(), tracking, uses, PAST_BOX, RATE)
-    console.print(answers_table(console, good_answers(), "PyKDL"))
-    console.print(tracking_table(tracking))
-    console.print(timing_table(tracking))
-    console.print(joints_table(console, uses))
-    console.print(encounter_table(PAST_BOX))
-    console.print(criteria_lines(console, checks))
+def test_answers_and_checks_are_printed_in_ascii():
+    file = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    console = Console(file=file, width=80)
+    answers, recording = good_answers(), straight_recording(0.01)
+    answers[0] = answers[0]._replace(inside_limits=False)
+    print_answers(console, answers)
+    print_tracking(console, evaluate(recording, FK)[1])
+    print_criteria(console, found(answers, recording))
     file.flush()
-    text = file.buffer.getvalue().decode(encoding)
-    assert all(len(line) <= 60 for line in text.splitlines())
-    for word in ("NO_IK_SOLUTION", "1e-07 rad", "wam_j7", "99 %", "2.6"):
-        assert word in text
-    assert "\u2026" not in text  # nothing was cut off
+    lines = file.buffer.getvalue().decode("ascii").splitlines()
+    assert all(len(line) <= 80 for line in lines)
+    assert sum("SUCCESS (WRONG)" in line for line in lines) == 1
+    assert sum(line.startswith("NO  7 of 8 reachable poses") for line in lines) == 1
 
 
 def test_report_is_json_that_every_program_reads(tmp_path):
     motion, tracking = evaluate(straight_recording(0.01), FK)
     uses = joint_uses(ROBOT, motion)
     checks = criteria(good_answers(), tracking, uses, PAST_BOX, RATE)
-    load = Load(2, 1.0, 0.5)
+    load = Load(2, 4.0)
     file = tmp_path / "new" / "report.json"
     save_report(file, good_answers(), tracking, uses, PAST_BOX, checks, load)
     report = json.loads(file.read_text(), parse_constant=pytest.fail)

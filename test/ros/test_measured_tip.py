@@ -6,9 +6,7 @@ import math
 
 import numpy as np
 import pytest
-import rclpy
 from geometry_msgs.msg import PoseStamped, TwistStamped
-from rclpy.context import Context
 from robots import joint, urdf
 from ros_client import Client, NodeProcess
 from ros_streamer import HOME
@@ -70,21 +68,14 @@ def test_the_twist_is_the_derivative_of_the_pose(robot):
         np.testing.assert_allclose(tip.twist(q, v), difference(before, after) / dt, atol=1e-6)
 
 
-def test_nothing_is_computed_without_subscribers():
-    context = Context()
-    rclpy.init(context=context)
-    node = rclpy.create_node("measured_alone", context=context)
-    try:
-        asked = []
-        tip = MeasuredTip(node, lambda names, now: asked.append(names))
-        tip.publish(Tip(WAM, dict), 1.0, 0)
-        assert asked == []
-        node.create_subscription(PoseStamped, "current_pose", asked.append, 1)
-        tip.publish(Tip(WAM, dict), 2.0, 0)
-        assert asked == [WAM.joint_names]
-    finally:
-        node.destroy_node()
-        rclpy.shutdown(context=context)
+def test_nothing_is_computed_without_subscribers(node):
+    asked = []
+    tip = MeasuredTip(node, lambda names, now: asked.append(names))
+    tip.publish(Tip(WAM, dict), 1.0, 0)
+    assert asked == []
+    node.create_subscription(PoseStamped, "current_pose", asked.append, 1)
+    tip.publish(Tip(WAM, dict), 2.0, 0)
+    assert asked == [WAM.joint_names]
 
 
 class MovingDriver:

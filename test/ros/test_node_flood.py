@@ -26,18 +26,6 @@ pytestmark = [pytest.mark.ros, pytest.mark.slow]
 TIMED_OUT = -6
 HARD = out_of_grasp(WAM, np.random.default_rng(3))
 FORGED = "x\n[FATAL] [1.0] [dls_ik]: forged\x1b]0;title\x07\x9b2J\u202e"
-FIXED = {
-    "robot": "puma560",
-    "robot_description": "<robot/>",
-    "output_topic": "/elsewhere",
-    "acceleration": [1e9],
-    "jerk": [1e9],
-    "feedback_mode": "open_loop",
-    "max_deviation": 1e9,
-    "service_queue": 10_000,
-    "max_timeout": 3600.0,
-    "use_sim_time": True,
-}
 QUEUE, LONGEST = 4, 8.0
 MUCH, MOST_MEMORY = 150.0, 200.0  # [MiB] more than before, with messages to forget and to read
 INVALID_GOAL_CONSTRAINTS = -16
@@ -151,13 +139,6 @@ def test_a_robot_given_by_parameter_is_not_replaced(client, asker):
     topic.publish(String(data=planar))
     assert topic.get_subscription_count() == 0
     served(client, asker)
-
-
-def test_limits_and_outputs_cannot_be_changed_from_elsewhere(client):
-    for name, value in FIXED.items():
-        result = client.set_parameters(**{name: value})
-        assert not result.successful, name
-        assert "read-only" in result.reason.lower().replace("_", "-"), result.reason
 
 
 def test_a_trajectory_that_is_too_long_is_refused_unread_and_the_longest_is_followed(arm):

@@ -69,19 +69,6 @@ def shown(arm):
     return {m.ns: m for m in markers if m.action == m.ADD}
 
 
-def test_along_a_table_the_arm_slides(arm):
-    low = min(WAM.link_pose(f"wam_link{k}", START)[2, 3] for k in (6, 7))
-    table = box("table", [TIP[0], 0.0, min(low, TIP[2]) - 0.2], size=(0.6, 2.0, 0.1))
-    arm.fresh(table)
-    arm.streamer.stream(lambda t: shifted(y=0.1 * np.sin(2.0 * t), z=-0.3), 5.0)
-    assert arm.least(table) > KEPT - 1e-6
-    _, q, _ = motion(arm.streamer.states)
-    tips = WAM.fk(q)[:, :3, 3] - TIP
-    late = slice(2 * len(tips) // 5, None)
-    assert np.ptp(tips[late, 1]) > 0.15, "it goes along although it cannot go down"
-    assert tips[late, 2].max() < -0.02
-
-
 def test_objects_that_appear_in_the_way_are_kept_away_from(arm):
     """After a box appears near the arm at any place, no command comes closer to the box."""
     arm.fresh()
@@ -104,18 +91,6 @@ def test_objects_that_appear_in_the_way_are_kept_away_from(arm):
     arm.client.spin_for(0.5)
     errors = arm.streamer.stream(lambda t: eight(min(t, 1.0)), 2.5)
     assert errors[-1] < 1e-3
-
-
-def test_a_scene_in_contact_at_once_lets_the_arm_out_but_no_farther_in(arm):
-    arm.fresh()  # the tip; the elbow may be elsewhere
-    arm.client.spin_until(lambda: arm.streamer.states, what="joint states")
-    stuck = box("stuck", WAM.link_pose("wam_link4", arm.q)[:3, 3], size=(0.05, 0.05, 0.05))
-    assert apply(arm.client, world(stuck))
-    arm.streamer.targets.publish(stamped(shifted(y=0.2)))
-    arm.client.spin_until(lambda: arm.said("stuck"), what="the name of what is in the arm")
-    arm.client.spin_for(1.0)
-    depths = arm.least(stuck)
-    assert depths > arm.least(stuck, states=arm.streamer.states[:1]) - 1e-6
 
 
 def test_a_flood_of_scenes_does_not_stop_the_stream(arm):
@@ -221,23 +196,6 @@ def test_the_tip_stays_in_its_workspace_and_comes_back_into_it(private_domain):
         assert shown(arm)["bound above"].pose.position.z == pytest.approx(TIP[2] - 0.1)
         assert not {"bound cell", "bound above"} - set(shown(arm))
         assert arm.figures()["bounds of the workspace"] == "cell, above"
-
-
-def test_a_workspace_that_the_tip_is_outside_of_lets_it_in_only(private_domain):
-    outside = {
-        "bounds": "far",
-        "bound.far.sphere": 0.1,
-        "bound.far.position": off_tip(0.0, 0.3, 0.0).tolist(),
-    }
-    with Guarded("/outside", **outside) as arm:
-        arm.streamer.stream(lambda t: shifted(y=-0.1 * t), 1.5)
-        arm.streamer.stream_until(shifted(y=-0.15), lambda: arm.said("far"), "the bound's name")
-        center = off_tip(0.0, 0.3, 0.0)
-        away = np.linalg.norm(WAM.fk(motion(arm.streamer.states)[1])[:, :3, 3] - center, axis=1)
-        assert away.max() < 0.3 + 1e-6
-        arm.streamer.go(shifted(y=0.3))
-        arm.streamer.stream(lambda t: shifted(y=0.3 + 0.1 * t), 2.0)
-        assert (WAM.fk(arm.q)[:3, 3] - center)[1] < 0.1 + 1e-6
 
 
 # The start, and the other joints

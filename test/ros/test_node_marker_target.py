@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The marker that is dragged in RViz, by the library that RViz takes it from."""
 
-import numpy as np
 import pytest
 
 pytest.importorskip(
@@ -18,7 +17,6 @@ from ros_watched import Watched, shifted
 from std_msgs.msg import String
 
 from dls_ik import RobotModel
-from dls_ik.ros.frames import pose_from_matrix
 from dls_ik.ros.robot_source import DESCRIPTION_QOS
 from dls_ik.servo.state import ServoState
 
@@ -84,24 +82,6 @@ def test_the_arm_follows_while_it_is_dragged_and_comes_to_where_it_is_let_go(arm
     arm.assert_calm()
 
 
-def test_a_mouse_that_is_held_still_leaves_the_target_in_force(arm, rviz):
-    T = shifted(y=-0.2)
-    del arm.statuses[:]
-    rviz.press()
-    rviz.drag(T, frames=4)
-    arm.arrives(T)
-    assert not arm.was_halted()
-    rviz.release(T)
-
-
-def test_a_click_asks_for_nothing(arm, rviz):
-    del arm.statuses[:]
-    rviz.press()
-    rviz.release(rviz.T)
-    arm.client.spin_for(0.3)
-    assert {s.message for s in arm.statuses} == {ServoState.WAITING.explanation}
-
-
 def test_the_menu_pauses_resets_and_brings_an_unreachable_target_to_the_tip(arm, rviz):
     far = shifted(y=2.0)
     rviz.press()
@@ -132,16 +112,6 @@ def test_the_menu_pauses_resets_and_brings_an_unreachable_target_to_the_tip(arm,
     arm.says(ServoState.WAITING.explanation)
     rviz.shows(WAM.fk(arm.q))
     assert "Traceback" not in arm.node.output
-
-
-def test_a_pose_that_is_none_is_refused_as_from_the_topic(arm, rviz):
-    bad = pose_from_matrix(rviz.T)
-    bad.position.x = np.nan
-    rviz.say_pose(bad)
-    arm.says(ServoState.REFUSED.explanation)
-    arm.node.wait_for_line("target refused", "not finite")
-    rviz.shows(WAM.fk(HOME))
-    arm.assert_alive()
 
 
 def test_another_robot_has_another_marker_and_the_node_ends_cleanly():

@@ -7,7 +7,7 @@ import pytest
 from geometry_msgs.msg import PoseStamped
 from moveit_msgs.srv import GetPositionFK
 from ros_client import Client, NodeProcess
-from ros_streamer import HOME, PERIOD, Driver, Streamer, positions, stamped
+from ros_streamer import HOME, Driver, positions, stamped
 from ros_wam import WAM
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -113,43 +113,3 @@ def test_joint_states_of_a_driver_with_names_of_its_own():
         assert own()[0].name == DRIVER
         driver.stop()
         assert node.end() == 0
-
-
-def from_node(states):
-    return [state for state in states if state.header.frame_id != "driver"]
-
-
-def test_start_is_taken_from_a_driver_and_not_from_itself():
-    start = [0.1, 0.5, 0.1, 1.2, 0.1, 0.2, 0.1]
-    initial = "initial_positions:=[0.1, 0.5, 0.1, 1.2, 0.1, 0.2, 0.1]"
-    arguments = ("-r", "__ns:=/driven", "-p", "robot:=wam", "-p", initial)
-    with NodeProcess(*arguments) as node, Client("driven") as client:
-        node.wait_for_line("ready")
-        streamer = Streamer(client)
-
-        gripper = Driver(client, ["finger"], [0.3])
-        client.spin_for(0.5)
-        streamer.states.clear()
-        client.spin_until(lambda: len(from_node(streamer.states)) > 50)
-        shown = from_node(streamer.states)
-        assert all(positions(state) == pytest.approx(start) for state in shown)
-        gripper.stop()
-
-        driver = Driver(client, WAM.joint_names, HOME)
-        client.spin_until(lambda: falls_silent(client, streamer.states), what="silence")
-        streamer.states.clear()
-        streamer.targets.publish(stamped(WAM.fk(HOME + 0.1)))
-        client.spin_until(lambda: len(from_node(streamer.states)) > 5)
-        first = positions(from_node(streamer.states)[0])
-        np.testing.assert_allclose(first, HOME, atol=2.5 * PERIOD * WAM.velocity.max())
-        node.wait_for_line("WARN", "output_topic")
-        client.spin_for(0.5)
-        assert node.count("WARN", "output_topic") == 1
-        driver.stop()
-        assert node.end() == 0
-
-
-def falls_silent(client, states):
-    states.clear()
-    client.spin_for(0.3)
-    return len(states) > 5 and not from_node(states)

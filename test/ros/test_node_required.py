@@ -2,14 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the running node with a required driver, without which no command is published."""
 
-import math
-
 import numpy as np
 import pytest
 from ros_streamer import HOME, Driver
 from ros_wam import WAM
 from ros_watched import Watched, pose, shifted, twist
-from sensor_msgs.msg import JointState
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
@@ -90,47 +87,3 @@ def waits_faults_and_recovers(arm):
     arm.says("no target yet")
     arm.goes(WAM.fk(HOME))
     arm.assert_calm()
-
-
-NAMES = list(WAM.joint_names)
-
-
-@pytest.fixture(scope="module")
-def heard():
-    """A node that has a driver, and somebody else who sends joint states as well."""
-    with Watched("heard", feedback_mode="auto") as arm:
-        arm.driver = Arm(arm, HOME)
-        arm.other = arm.client.publisher(JointState, "joint_states", 10)
-        arm.client.spin_for(1.0)
-        yield arm
-        assert arm.node.process.poll() is None
-        assert "Traceback" not in arm.node.output, arm.node.output
-
-
-def joint_state(names, values):
-    message = JointState(name=names, position=values)
-    message.header.frame_id = "driver"
-    return message
-
-
-def said(arm, names, values, *words):
-    """A message of joint states that is explained in the log."""
-    arm.other.publish(joint_state(names, values))
-    arm.node.wait_for_line("WARN", *words, timeout=60.0)
-
-
-def test_joint_states_that_are_not_valid_are_explained(heard):
-    said(heard, NAMES, [0.0] * 6, "7 names and 6 positions")
-    said(heard, [*NAMES, NAMES[2]], [0.0] * 8, "twice", NAMES[2])
-    said(heard, NAMES, [*HOME[:6].tolist(), math.nan], "not finite", NAMES[6])
-    heard.other.publish(joint_state([], []))  # such as a driver sends that has nothing to say
-    heard.other.publish(joint_state(["gripper", ""], [1.0, 2.0]))
-
-    many = joint_state([f"j{k}" for k in range(10_000)], [0.0] * 10_000)
-    for _ in range(5):
-        heard.other.publish(many)
-    for _ in range(2000):
-        heard.other.publish(joint_state(NAMES, HOME.tolist()))
-    heard.goes(shifted(0.0, 0.1, 0.0))
-    heard.goes(WAM.fk(HOME))
-    heard.assert_calm()

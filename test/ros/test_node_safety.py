@@ -1,24 +1,25 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""The running node stops, pauses, resets and changes what it follows within its limits."""
+"""The running node: live parameters, joint motion, and floods of targets."""
+
+import math
+import time
 
 import numpy as np
 import pytest
 from ros_client import SOON
-from ros_streamer import HOME, motion, positions
+from ros_streamer import HOME
 from ros_wam import WAM
-from ros_watched import Watched, pose, shifted, trajectory, twist
+from ros_watched import Watched, pose, shifted
 
 from dls_ik.model.rotations import quaternion_from_rotation
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
-SPEED = 0.2  # [m/s]
-
 
 @pytest.fixture(scope="module")
 def arm():
-    with Watched("safety", feedback_mode="none", trajectory_period=0.1) as arm:
+    with Watched("safety", feedback_mode="none") as arm:
         yield arm
         arm.assert_alive()
         assert arm.node.end() == 0
@@ -32,112 +33,6 @@ def _only_commands_of_the_test(arm):
 def sweep(t):
     """A pose that moves along y."""
     return pose(shifted(0.0, 0.1 * np.sin(2.0 * t), 0.0))
-
-
-@pytest.mark.parametrize("make", [sweep, lambda _: twist((0.0, SPEED, 0.0))], ids=["pose", "twist"])
-def test_stream_that_ceases_stops_within_the_acceleration(arm, make):
-    arm.ceases(lambda: arm.stream_until(make, lambda: arm.is_moving(0.05)))
-    arm.stands()
-    arm.assert_calm()
-    arm.stream_until(make, lambda: arm.is_moving(0.05))
-    arm.assert_calm()
-
-
-def test_single_pose_stays_in_force_also_in_the_frame_of_the_tool(arm):
-    arm.goes(WAM.fk(HOME), 1e-6)
-    step = np.eye(4)
-    step[2, 3] = -0.05
-    arm.send_alone(pose(step, "wam_tip"))
-    arm.arrives(WAM.fk(HOME) @ step)
-    T = shifted(0.0, 0.3, -0.1)
-    arm.goes(T, 1e-6)
-    arm.says("at the target")
-    arm.client.spin_for(0.8)
-    assert arm.error(T) < 1e-5
-    arm.assert_calm()
-
-
-def test_pause_while_moving_and_resume_and_reset(arm):
-    assert arm.client.set_parameters(scale=0.2).successful  # a late pause still finds it moving
-    arm.send_alone(pose(shifted(0.0, 0.4, 0.0)))
-    arm.moves()
-    answer = arm.pause()
-    assert answer.success
-    assert "paused" in answer.message
-    arm.says("paused")
-    arm.stands()
-    held = arm.q
-    assert arm.error(shifted(0.0, 0.4, 0.0)) > 0.05, "the arm stopped on its path"
-    assert arm.client.set_parameters(scale=1.0).successful
-    for message in (pose(shifted()), twist((0.0, 1.0, 0.0)), trajectory([shifted()])):
-        arm.send(message)
-        arm.says("paused", "target ignored")
-    arm.node.wait_for_line("WARN", "target ignored", "paused")
-    assert arm.pause(False).success
-    arm.client.spin_for(0.5)
-    np.testing.assert_array_equal(arm.q, held)
-    arm.assert_calm()
-    arm.goes(WAM.fk(HOME))
-    arm.send_alone(pose(shifted(0.0, 0.4, 0.0)))
-    arm.moves()
-    assert arm.reset().success
-    arm.says("no target yet")
-    arm.stands()
-    assert arm.error(shifted(0.0, 0.4, 0.0)) > 0.05
-    arm.assert_calm()
-
-
-@pytest.mark.parametrize(
-    ("frame", "turned"),
-    [("", np.eye(3)), ("wam_tip", None)],
-    ids=["root", "tool"],
-)
-def test_twist_is_along_the_axes_of_its_frame(arm, frame, turned):
-    arm.goes(WAM.fk(HOME), 1e-5)
-    R = WAM.fk(HOME)[:3, :3] if turned is None else turned
-
-    def way():
-        return WAM.fk(arm.q)[:3, 3] - WAM.fk(HOME)[:3, 3]
-
-    begin = len(arm.commands)
-    arm.stream_until(
-        lambda _: twist((0.0, 0.0, -0.05), frame=frame), lambda: np.linalg.norm(way()) > 0.02
-    )
-    np.testing.assert_allclose(way() / np.linalg.norm(way()), -R[:, 2], atol=0.15)
-    speeds = [
-        np.linalg.norm((WAM.jacobian(positions(c)) @ c.velocity)[:3]) for c in arm.commands[begin:]
-    ]
-    assert np.quantile(speeds, 0.9) == pytest.approx(0.05, rel=0.1)  # less where it had a gap
-    arm.assert_calm()
-
-
-def test_trajectory_takes_its_time(arm):
-    Ts = [shifted(0.0, 0.02 * k, 0.0) for k in range(11)]
-    arm.goes(Ts[0], 1e-6)
-    arm.client.spin_for(0.3)
-    arm.send(trajectory(Ts))
-    arm.arrives(Ts[-1], 1e-3)
-    arm.assert_calm()
-    t, q, _ = motion(arm.commands)
-    y = WAM.fk(q)[:, 1, 3] - Ts[0][1, 3]
-    begun, most = (np.interp(share * 0.2, *rising(y, t)) for share in (0.1, 0.9))
-    assert most - begun > 0.4  # 0.8 s by its period; a busy machine may be late
-
-
-def rising(y, t):
-    kept = np.flatnonzero(np.diff(np.maximum.accumulate(y), prepend=-np.inf) > 0.0)
-    return y[kept], t[kept]
-
-
-def test_what_is_followed_changes_without_a_jump(arm):
-    arm.stream(sweep, 0.4)
-    arm.stream(lambda _: twist((0.0, SPEED, 0.0), (0.0, 0.0, 0.3)), 0.4)
-    arm.send(trajectory([shifted(), shifted(0.0, 0.1, 0.0), shifted()]))
-    arm.client.spin_for(0.4)
-    arm.stream(sweep, 0.4)
-    arm.assert_calm()
-    arm.goes(shifted(0.0, 0.0, 0.05))
-    arm.assert_calm()
 
 
 def turning(t):
@@ -168,19 +63,19 @@ def test_parameters_change_while_the_arm_moves(arm):
         arm.assert_calm()
 
 
-def test_parameters_are_refused_while_the_arm_moves_on(arm):
-    T = shifted(0.0, 0.1, 0.0)
-    arm.send_alone(pose(T))
-    for name, value, words in (
-        ("acceleration", [4.0], "read-only"),
-        ("when_stuck", "panic", "joint_motion, hold"),
-        ("twist_lookahead", float("inf"), "twist_lookahead"),
-    ):
-        result = arm.client.set_parameters(**{name: value})
-        assert not result.successful
-        assert words in result.reason
-    arm.arrives(T)
+def test_when_stream_ends_is_live(arm):
+    assert arm.client.set_parameters(when_stream_ends="finish").successful
+    far = shifted(0.0, 0.3, -0.1)
+    for k in range(20):
+        arm.send(pose(shifted(0.0, 0.002 * k, 0.0)))
+        arm.client.spin_for(0.01)
+    arm.send(pose(far))
+    arm.arrives(far, 1e-5)
+    assert arm.client.set_parameters(when_stream_ends="stop").successful
+    arm.goes(WAM.fk(HOME), 1e-6)
+    arm.ceases(lambda: arm.stream_until(sweep, lambda: arm.is_moving(0.05)))
     arm.assert_calm()
+    assert arm.client.set_parameters(when_stream_ends="settle").successful
 
 
 def test_joint_motion_where_local_motion_stalls(arm):
@@ -194,3 +89,27 @@ def test_joint_motion_where_local_motion_stalls(arm):
     arm.send_alone(pose(WAM.fk(HOME)))
     arm.client.spin_until(lambda: arm.error(WAM.fk(HOME)) < 1e-3, 2 * SOON)
     arm.assert_calm()
+
+
+def test_flood_at_5_khz_of_good_and_bad_and_no_more_lines_of_the_log(arm):
+    good, bad = pose(shifted(0.0, 0.05, 0.0)), pose(shifted())
+    bad.pose.position.x = math.nan
+    lines = len(arm.node.lines)
+    begin = time.monotonic()
+    for k in range(5000):
+        arm.send(bad if k % 2 else good)
+        arm.client.executor.spin_once(timeout_sec=0.0)
+        while time.monotonic() < begin + k / 5000.0:
+            pass
+    elapsed = time.monotonic() - begin
+    arm.assert_calm()
+    assert len(arm.node.lines) - lines <= 8 * (1 + elapsed / 2.0)
+
+
+def test_the_end_of_the_node_is_not_taken_for_a_pause():
+    with Watched("ending", feedback_mode="none") as arm:
+        arm.send(pose(np.eye(4), "nowhere"))
+        arm.says("invalid target")
+        assert arm.node.end() == 0
+        assert not [line for line in arm.node.lines if line.endswith("stream: paused")]
+        assert arm.node.count("stream: paused: the node is shutting down") == 1

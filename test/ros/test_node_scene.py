@@ -10,7 +10,7 @@ import re
 
 import numpy as np
 import pytest
-from geometry_msgs.msg import Point, Pose, TransformStamped
+from geometry_msgs.msg import Point, Pose
 from moveit_msgs.msg import (
     CollisionObject,
     Constraints,
@@ -42,18 +42,13 @@ from std_msgs.msg import String
 
 import dls_ik
 from dls_ik.model.files import shipped_urdf
-from dls_ik.model.rotations import transform
 from dls_ik.ros.client.ik_client import ik_request
-from dls_ik.ros.frames import Frames
 from dls_ik.ros.robot_source import DESCRIPTION_QOS as LATCHED
-from dls_ik.ros.services.scene_frames import resolve_frames
-from dls_ik.scene.messages import read_messages
 from fuzz.hard_meshes import bundle
 
 pytestmark = [pytest.mark.ros]
 ARM_ONLY = dls_ik.PlanningScene(WAM)
 ELBOW = WAM.link_pose("wam_link4", Q)[:3, 3]
-TABLE = transform(translation=np.array([0.3, -0.2, -0.6]))  # T_base_table
 DIFFS = "mg/monitored_planning_scene"
 
 
@@ -278,24 +273,6 @@ def test_topics_change_the_scene_in_frames_of_links(client):
     client.spin_until(lambda: objects_of(client) == {"cup", "of_a_diff"}, what="both")
 
 
-def test_frames_that_only_tf_knows_are_looked_up():
-    def lookup(target, source, stamp):
-        if (target, source) != ("wam_base", "table"):
-            raise LookupError(source)
-        return TABLE
-
-    scene = ARM_ONLY.with_snapshot(ARM_ONLY.snapshot)
-    known = TransformStamped(child_frame_id="corner")
-    known.header.frame_id = "table"
-    known.transform.translation.z = 0.2
-    given = world(box("a", (0.1, 0.0, 0.0), frame="table"), box("b", (0, 0, 0), frame="corner"))
-    given.fixed_frame_transforms = [known]
-    change = read_messages(given)
-    scene.apply(resolve_frames(change.operations, scene.snapshot, {}, Frames(lookup)))
-    np.testing.assert_allclose(scene.objects["a"][:3, 3], TABLE[:3, 3] + [0.1, 0.0, 0.0])
-    np.testing.assert_allclose(scene.objects["b"][:3, 3], TABLE[:3, 3] + [0.0, 0.0, 0.2])
-
-
 def bad_mesh(count):
     mesh = Mesh(triangles=[MeshTriangle()] * count)
     return CollisionObject(id="mesh", meshes=[mesh])
@@ -387,15 +364,6 @@ def test_a_mesh_of_thin_triangles_does_not_fill_the_memory(client):
     client.publisher(CollisionObject, "collision_object", 10).publish(thin)
     client.spin_until(lambda: objects_of(client) == {"thin"}, what="the object")
     assert peak_memory(client.process.process.pid) < before + 300.0  # [MiB]
-
-
-def test_hundreds_of_changes_at_once_are_all_applied(client):
-    publisher = client.publisher(CollisionObject, "collision_object", 1000)
-    for k in range(400):
-        publisher.publish(box(f"box {k % 200}", (1.0 + k, 0.0, 3.0)))
-    client.spin_until(lambda: len(objects_of(client)) == 200, what="all of them")
-    last = scene_of(client).world.collision_objects
-    assert {each.pose.position.x for each in last} == {1.0 + k for k in range(200, 400)}
 
 
 def test_parts_of_the_scene_are_told_apart(client):

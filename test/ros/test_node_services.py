@@ -8,7 +8,7 @@ from out_of_grasp import out_of_grasp
 from rcl_interfaces.msg import Parameter as ParameterMessage
 from rcl_interfaces.msg import ParameterValue
 from ros_client import SOON
-from ros_wam import WAM, Q, bad_pose, ik, stamped, state
+from ros_wam import WAM, bad_pose, ik, stamped
 
 from dls_ik.ros.client import IkClient
 
@@ -44,12 +44,6 @@ def test_random_poses_are_solved_within_tolerance_and_limits(client):
         np.testing.assert_allclose(kdl_pose(joint_state.position), T, atol=2e-6)
 
 
-def test_seed_decides_which_solution(client):
-    for _ in range(3):
-        found = ik(client, **state(WAM.joint_names, Q + 0.01)).solution.joint_state.position
-        np.testing.assert_allclose(found, Q, atol=0.05)
-
-
 def test_parameters_are_refused_and_nothing_changes(client):
     for values, words in (
         ({"method": "nope"}, "ctp+sd+svf"),
@@ -79,41 +73,6 @@ def test_parameters_change_live(client):
     finally:
         result = client.set_parameters(timeout=0.05, method="auto", group_name="arm, wam")
         assert result.successful, result.reason
-
-
-def test_solve_type_says_which_solution(client):
-    rng = np.random.default_rng(2)
-    tasks = [(stamped(WAM.fk(WAM.random(rng=rng))), WAM.random(rng=rng)) for _ in range(5)]
-
-    def distances():
-        for pose, seed in tasks:
-            answer = ik(client, pose, timeout=1.0, **state(WAM.joint_names, seed.tolist()))
-            assert answer.error_code.val == 1, answer.error_code.message
-            yield np.linalg.norm(np.array(answer.solution.joint_state.position) - seed)
-
-    first = list(distances())
-    try:
-        assert client.set_parameters(solve_type="distance").successful
-        nearest = list(distances())
-    finally:
-        assert client.set_parameters(solve_type="speed").successful
-    assert (np.array(nearest) <= np.array(first) + 1e-6).all()
-    assert sum(nearest) < 0.9 * sum(first)
-    refused = client.set_parameters(solve_type="nearest")
-    assert not refused.successful
-    assert "speed, distance, manipulability" in refused.reason
-
-
-def test_parameters_are_described(client):
-    rate, group, positions, method = client.describe_parameters(
-        "rate", "group_name", "initial_positions", "method"
-    )
-    assert rate.read_only
-    assert rate.floating_point_range[0].to_value == 1000.0
-    assert "Hz" in rate.description
-    assert "string array" in group.additional_constraints
-    assert positions.type == 8
-    assert method.description
 
 
 def test_broken_parameter_message_does_not_end_the_node(client, wam_node):

@@ -6,18 +6,13 @@ import math
 
 import numpy as np
 import pytest
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
-from geometry_msgs.msg import Pose, PoseStamped, Twist, Vector3
-from moveit_msgs import msg as moveit
+from geometry_msgs.msg import Pose, Twist, Vector3
 from moveit_msgs.srv import GetPositionIK
 from out_of_grasp import out_of_grasp
 from ros_client import Client, NodeProcess
 from ros_streamer import HOME, PERIOD, Streamer, motion, positions, stamped
 from ros_wam import WAM
 from sensor_msgs.msg import JointState
-from visualization_msgs.msg import Marker, MarkerArray
-
-from dls_ik.ros.frames import matrix_from_pose
 
 pytestmark = [pytest.mark.ros, pytest.mark.installed]
 
@@ -46,12 +41,6 @@ def assert_calm(states, limit=WAM.velocity):
     assert (moved <= np.outer(elapsed + 4 * PERIOD, limit)).all()
 
 
-def test_an_arm_is_shown_before_the_first_target(wam_node, client):
-    states = client.listen(JointState, "joint_states")
-    client.spin_until(lambda: len(states) >= 20)
-    assert tuple(states[-1].name) == WAM.joint_names
-
-
 def test_figure_is_followed(streamer):
     streamer.go(figure_of_eight(0.0))
     del streamer.states[:-1]  # the first target may be asked about before the first answer
@@ -64,40 +53,6 @@ def test_figure_is_followed(streamer):
     assert away.min(axis=0).max() < 0.05, "nor leave out a part"
     assert_calm(streamer.states)
     streamer.go(figure_of_eight(3.99))
-
-
-def test_status_is_published(streamer, client):
-    if not hasattr(moveit, "ServoStatus"):
-        pytest.skip("this moveit_msgs has no ServoStatus")
-    statuses = client.listen(moveit.ServoStatus, "dls_ik/status")
-    streamer.go(figure_of_eight(0.0))
-    client.spin_until(lambda: statuses and statuses[-1].code == 0)
-    bad = stamped(np.eye(4))
-    bad.pose.position.x = math.nan
-    streamer.targets.publish(bad)
-    client.spin_until(lambda: statuses[-1].code == -1)
-    assert "invalid target" in statuses[-1].message
-    streamer.targets.publish(stamped(figure_of_eight(0.0)))
-    client.spin_until(lambda: statuses[-1].code == 0)
-
-
-def test_unreachable_target_is_approached_calmly(streamer, client):
-    streamer.go(figure_of_eight(0.0))
-    far = WAM.fk(HOME).copy()
-    far[:3, 3] = [3.0, 0.5, 0.5]
-    streamer.states.clear()
-
-    def rests():
-        streamer.stream(lambda _: far, 1.0)
-        resting = np.array([positions(state) for state in streamer.states[-50:]])
-        return len(resting) == 50 and np.ptp(resting, axis=0).max() < 1e-4
-
-    client.spin_until(rests, what="the arm at rest")
-    assert_calm(streamer.states)
-    tip = WAM.fk(positions(streamer.states[-1]))[:3, 3]
-    assert np.linalg.norm(far[:3, 3] - tip) < np.linalg.norm(far[:3, 3]) - 0.8
-    client.spin_until(lambda: streamer.is_still(), what="the end of the stream noticed")
-    streamer.go(figure_of_eight(0.0), 1e-3)
 
 
 def test_service_does_not_stop_the_stream(streamer, client):
@@ -141,94 +96,3 @@ def test_a_twist_without_a_header_is_followed_and_other_types_are_told_once():
         assert node.count("its messages are lost") == 1
         assert node.count("this node subscribes to geometry_msgs/msg/PoseStamped") == 1
         assert node.end() == 0
-
-
-def listen_to_status(client, name):
-    """What one node says on the topic that all nodes of a domain share."""
-    heard = []
-
-    def hear(array):
-        heard.extend(status for status in array.status if status.name == name)
-
-    client.node.create_subscription(DiagnosticArray, "/diagnostics", hear, 10)
-    return heard
-
-
-def values(status):
-    return {item.key: item.value for item in status.values}
-
-
-def near(message, T):
-    return np.abs(matrix_from_pose(message.pose) - T).max() < 1e-4
-
-
-def test_diagnostics(wam_node, client):
-    heard = listen_to_status(client, "/dls_ik: stream")
-    streamer = Streamer(client)
-    T = WAM.fk(HOME)
-    streamer.go(T)
-    heard.clear()
-    client.spin_until(lambda: len(heard) >= 2, what="diagnostics")
-    status, seen = heard[-1], values(heard[-1])
-    assert status.hardware_id == WAM.name
-    assert status.level in (DiagnosticStatus.OK, DiagnosticStatus.WARN)
-    assert status.message
-    assert seen["rate asked [Hz]"] == "100"
-    assert 0.0 < float(seen["rate measured [Hz]"]) < 130.0
-    assert int(seen["cycles"]) > int(values(heard[0])["cycles"])
-    assert float(seen["position error [m]"]) < 1e-3
-    assert float(seen["worst cycle time [ms]"]) >= float(seen["mean cycle time [ms]"]) > 0.0
-    for name, low, high in zip(WAM.joint_names, WAM.lower, WAM.upper, strict=True):
-        distance = float(seen[f"distance to a limit, {name} [rad or m]"])
-        assert 0.0 <= distance <= 0.5 * (high - low) + 1e-4
-    assert seen["joint nearest to a limit"] in WAM.joint_names
-
-    bad = stamped(T)
-    bad.header.frame_id = "nowhere"
-    streamer.targets.publish(bad)
-    client.spin_until(lambda: heard[-1].level == DiagnosticStatus.ERROR, what="an error")
-    streamer.go(T)
-
-
-def stamp_of(message):
-    return message.header.stamp.sec, message.header.stamp.nanosec
-
-
-def test_tip_pose_is_that_of_the_command(wam_node, client):
-    tips = client.listen(PoseStamped, "dls_ik/tip_pose")
-    streamer = Streamer(client)
-    T = WAM.fk(HOME)
-    streamer.go(T)
-
-    def pairs():
-        """Poses of the tip, each with the command of the same time."""
-        states = {stamp_of(state): state for state in streamer.states}
-        return [(m, states[stamp_of(m)]) for m in tips if stamp_of(m) in states]
-
-    client.spin_until(lambda: len(pairs()) > 5 and near(tips[-1], T))
-    assert tips[-1].header.frame_id == WAM.tree.root
-    stamps = [stamp_of(m) for m in tips]
-    assert stamps == sorted(set(stamps))
-    for tip, state in pairs():
-        assert matrix_from_pose(tip.pose) == pytest.approx(WAM.fk(np.array(state.position)))
-
-
-def test_markers_of_target_tip_and_trail(wam_node, client):
-    arrays = client.listen(MarkerArray, "dls_ik/markers")
-    streamer = Streamer(client)
-    T = WAM.fk(HOME)
-    streamer.go(WAM.fk(HOME + 0.2))
-    streamer.go(T)
-    client.spin_until(lambda: arrays and near(by_name(arrays[-1])["tip"], T))
-    markers = by_name(arrays[-1])
-    shown = {name for name, marker in markers.items() if marker.action == Marker.ADD}
-    assert shown == {"target", "tip", "trail"}
-    assert all(m.header.frame_id == WAM.tree.root for m in markers.values())
-    assert near(markers["target"], T)
-    trail = np.array([[p.x, p.y, p.z] for p in markers["trail"].points])
-    assert np.linalg.norm(trail[-1] - T[:3, 3]) < 0.05
-    assert np.linalg.norm(trail - WAM.fk(HOME + 0.2)[:3, 3], axis=1).min() < 0.05
-
-
-def by_name(array):
-    return {marker.ns: marker for marker in array.markers}

@@ -6,9 +6,6 @@ import threading
 import time
 
 import pytest
-import rclpy
-from rclpy.context import Context
-from rclpy.node import Node
 from rclpy.serialization import serialize_message
 from robots import URDF
 from ros_scene import box
@@ -49,15 +46,10 @@ class Objects:
 
 
 @pytest.fixture
-def objects(private_domain):
-    context = Context()
-    rclpy.init(context=context)
-    node = Node("objects", context=context, use_global_arguments=False)
+def objects(node):
     made = Objects(node)
     yield made
     made.world.close()
-    node.destroy_node()
-    context.try_shutdown()
 
 
 def present(arm):

@@ -260,7 +260,7 @@ def test_robots_that_are_installed_are_taken_by_name(files):
     ],
 )
 def test_a_file_that_a_node_names_is_not_opened(files, name):
-    with pytest.raises(ForeignFileError, match="files that a node names are not opened"):
+    with pytest.raises(ForeignFileError, match="not opened"):
         named_robot(RobotParameters(robot=name.format(files)))
     assert not (files / "written").exists()
 

@@ -246,7 +246,7 @@ BAD = {
     "quaternion": (INVALID, "link 'tool': .*must not be zero", no_direction()),
     "no region": (INVALID, "no primitives", position("tool", [], [])),
     "meshes": (INVALID, "meshes are not supported", mesh()),
-    "no shape": (INVALID, "primitive 9 ", position("tool", [primitive(9, 1, 1)], [I4])),
+    "no shape": (INVALID, "type 9 ", position("tool", [primitive(9, 1, 1)], [I4])),
     "length nan": (INVALID, "above 0 m; got .*nan", position("tool", [primitive(2, NAN)], [I4])),
     "two lengths": (
         INVALID,

@@ -109,7 +109,7 @@ def test_frames_that_do_not_move_are_known_at_any_time(lookup):
 
 @pytest.mark.parametrize("stamp", [Time(sec=8), Time(sec=10, nanosec=100_000_001)])
 def test_time_that_tf2_does_not_know(lookup, stamp):
-    with pytest.raises(LookupError, match="tf2 says: would require extrapolation"):
+    with pytest.raises(LookupError, match="extrapolation"):
         lookup("base", "table", stamp)
 
 

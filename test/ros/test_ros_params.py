@@ -174,7 +174,7 @@ def test_a_bound_in_a_frame_that_moves_or_is_unknown_is_refused():
     tip = {"bounds": "a", "bound.a.sphere": 1.0, "bound.a.frame": "tip"}
     with pytest.raises(OptionError, match=r"'tip' moves; fixed links: base"):
         workspace(tip)
-    with pytest.raises(OptionError, match=r"bound\.a\.frame: unknown frame 'table'"):
+    with pytest.raises(OptionError, match=r"bound\.a\.frame.*'table'"):
         workspace({**tip, "bound.a.frame": "table"}, unknown)
 
 

@@ -3,9 +3,6 @@
 """Tests that the memory for names from untrusted messages is bounded."""
 
 import pytest
-import rclpy
-from rclpy.context import Context
-from rclpy.node import Node
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
@@ -15,13 +12,8 @@ from dls_ik.ros.util import Throttle
 
 
 @pytest.fixture
-def states(private_domain):
-    context = Context()
-    rclpy.init(context=context)
-    node = Node("bounded", context=context, use_global_arguments=False)
-    yield CurrentStateMonitor(node, None, False)
-    node.destroy_node()
-    context.try_shutdown()
+def states(node):
+    return CurrentStateMonitor(node, None, False)
 
 
 def message(names):
@@ -97,10 +89,7 @@ def test_a_message_of_too_many_bytes_is_not_read(states):
     assert stored == [["a"], ["b"]]
 
 
-def test_callbacks_of_a_period_share_a_timer(private_domain):
-    context = Context()
-    rclpy.init(context=context)
-    node = Node("timers", context=context, use_global_arguments=False)
+def test_callbacks_of_a_period_share_a_timer(node):
     called = []
 
     def fail():
@@ -117,5 +106,3 @@ def test_callbacks_of_a_period_share_a_timer(private_domain):
     assert called == ["fails", "second"]
     other.callback()
     assert called[2:] == ["other"]
-    node.destroy_node()
-    context.try_shutdown()

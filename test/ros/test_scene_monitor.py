@@ -7,10 +7,7 @@ import time
 from types import SimpleNamespace
 
 import pytest
-import rclpy
 from moveit_msgs.srv import GetPlanningScene
-from rclpy.context import Context
-from rclpy.node import Node
 from rclpy.serialization import serialize_message
 from robots import URDF
 from ros_scene import SRDF, box, world
@@ -32,16 +29,6 @@ pytestmark = pytest.mark.ros
 
 LONG = 120.0  # [s] timeout of an immediate event
 FEW = 3
-
-
-@pytest.fixture
-def node(private_domain):
-    context = Context()
-    rclpy.init(context=context)
-    made = Node("scenes", context=context, use_global_arguments=False)
-    yield made
-    made.destroy_node()
-    context.try_shutdown()
 
 
 @pytest.fixture

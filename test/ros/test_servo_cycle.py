@@ -7,10 +7,11 @@ import re
 
 import numpy as np
 import pytest
-from geometry_msgs.msg import PoseStamped, TwistStamped
+from geometry_msgs.msg import Point, Pose, PoseArray, PoseStamped, Twist, TwistStamped, Vector3
 from robots import URDF
 from ros_world import DT, World, controlled, near
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Header
 
 from dls_ik import RobotModel
 from dls_ik.ros.arm import Arm
@@ -115,19 +116,28 @@ def test_the_velocity_is_the_rate_of_the_command(world):
 
 
 def bad_targets():
-    nan, zero, lost = PoseStamped(), PoseStamped(), PoseStamped()
-    nan.pose.position.x = math.nan
-    nan.pose.orientation.w = 1.0
-    zero.pose.orientation.w = 0.0
-    lost.pose.orientation.w = 1.0
-    lost.header.frame_id = "nowhere"
-    return {"nan": nan, "must not be zero": zero, "unknown frame 'nowhere'.*link1": lost}
+    infinite, zero = Pose(), Pose()
+    infinite.orientation.x = math.inf
+    zero.orientation.w = 0.0
+    twists = {"linear": Vector3(y=math.nan)}, {"angular": Vector3(z=-math.inf)}
+    linear, angular = (TwistStamped(twist=Twist(**fields)) for fields in twists)
+    lost = [kind(header=Header(frame_id="nowhere")) for kind in (PoseStamped, TwistStamped)]
+    array = PoseArray(header=Header(frame_id="nowhere"), poses=[Pose()])
+    return [
+        ("position.*nan", PoseStamped(pose=Pose(position=Point(x=math.nan)))),
+        ("quaternion", PoseStamped(pose=infinite)),
+        ("must not be zero", PoseStamped(pose=zero)),
+        ("finite", linear),
+        ("finite", angular),
+        *(("unknown frame 'nowhere'.*link1", message) for message in (*lost, array)),
+        ("no poses", PoseArray()),
+    ]
 
 
-@pytest.mark.parametrize("words", bad_targets())
-def test_an_invalid_target_holds_the_arm_and_is_logged_at_intervals(world, words):
+@pytest.mark.parametrize(("words", "message"), bad_targets())
+def test_an_invalid_target_holds_the_arm_and_is_logged_at_intervals(world, words, message):
     world.run(5, target=world.target([1.5, 1.5]))
-    outcome = world.run(300, target=bad_targets()[words])
+    outcome = world.run(300, target=message)
     assert outcome.state is ServoState.REFUSED
     assert not outcome.output.velocity.any()
     assert outcome.output.q == near([0.1, 0.1], 0.1)
@@ -148,6 +158,17 @@ def test_follows_a_target_in_a_frame_of_the_robot(world, frame):
     stamped.header.frame_id = frame
     world.run(target=stamped)
     assert world.run(200).output.q == near([0.8, 0.3])
+
+
+@pytest.mark.parametrize("frame", ["", "base", "link2"])
+def test_a_twist_is_along_the_axes_of_its_frame(world, frame):
+    world.run(target=world.target([0.5, 0.7]))
+    before = world.run(200).output.q
+    twist = TwistStamped(header=Header(frame_id=frame), twist=Twist(linear=Vector3(x=0.1)))
+    after = world.run(50, target=twist).output.q
+    axis = world.robot.link_pose(frame or "base", before)[:3, 0]
+    moved = (world.robot.fk(after) - world.robot.fk(before))[:3, 3]
+    assert moved @ axis > 0.95 * np.linalg.norm(moved)  # two joints cannot move straight
 
 
 def with_another_method(arm):

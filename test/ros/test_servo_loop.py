@@ -6,9 +6,6 @@ import time
 
 import numpy as np
 import pytest
-import rclpy
-from rclpy.context import Context
-from rclpy.node import Node
 from robots import URDF, joint, urdf
 from sensor_msgs.msg import JointState
 
@@ -64,16 +61,6 @@ class Cycles:
         """Move to the pose of joint positions q."""
         arm = self.loop.cycle._next
         self.loop.cycle.submit(lambda made: made.follow_pose(arm.robot.fk(np.array(q)), self.now))
-
-
-@pytest.fixture
-def node(private_domain):
-    context = Context()
-    rclpy.init(context=context)
-    made = Node("loop", context=context, use_global_arguments=False)
-    yield made
-    made.destroy_node()
-    context.try_shutdown()
 
 
 @pytest.fixture

@@ -6,9 +6,6 @@ from contextlib import nullcontext
 
 import numpy as np
 import pytest
-import rclpy
-from rclpy.context import Context
-from rclpy.node import Node
 from rclpy.serialization import deserialize_message, serialize_message
 
 from dls_ik import RobotModel
@@ -161,17 +158,10 @@ def test_echo_distinguishes_two_arms():
         ("joint_state, joint_trajectory", "joint_states, elsewhere", None),
     ],
 )
-def test_an_output_must_not_have_the_topic_of_another_type(private_domain, kind, topic, words):
+def test_an_output_must_not_have_the_topic_of_another_type(node, kind, topic, words):
     parameters = Parameters().changed({"output_type": kind, "output_topic": topic})
-    context = Context()
-    rclpy.init(context=context)
-    node = Node("outputs", context=context, use_global_arguments=False)
-    try:
-        with pytest.raises(OptionError, match=words) if words else nullcontext():
-            Outputs(node, parameters)
-    finally:
-        node.destroy_node()
-        context.try_shutdown()
+    with pytest.raises(OptionError, match=words) if words else nullcontext():
+        Outputs(node, parameters)
 
 
 CHAIN = ("j1", "j2", "j3")

@@ -10,11 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import pytest
-import rclpy
 from geometry_msgs.msg import PoseStamped, Twist, TwistStamped
-from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
-from rclpy.node import Node
 
 from dls_ik.ros.receiver import MessageReceiver
 from dls_ik.ros.servo.loop import MAX_BUSY_CYCLES, CycleWindow, IntervalEstimator, Pacer, Priority
@@ -23,16 +20,6 @@ from dls_ik.ros.util import Throttle
 
 PERIOD = 0.01
 LONG = 120.0  # [s] bound of events that normally occur at once
-
-
-@pytest.fixture
-def node(private_domain):
-    context = Context()
-    rclpy.init(context=context)
-    made = Node("pacing", context=context, use_global_arguments=False)
-    yield made
-    made.destroy_node()
-    context.try_shutdown()
 
 
 @pytest.fixture

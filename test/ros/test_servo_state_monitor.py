@@ -130,9 +130,12 @@ def test_invalid_joint_states_are_ignored_and_logged(world):
     assert world.states.values() == {}
     world.states.store(JointState(name=["joint1", "joint2"], position=[0.5, math.nan]))
     assert world.states.values() == {"joint1": 0.5}
-    assert len(world.node.lines) == 2
-    assert "2 names and 1 positions" in world.node.lines[0]
-    assert "joint2" in world.node.lines[1]
+    world.states.store(JointState(name=["joint2", "joint2"], position=[0.5, 0.6]))
+    assert world.states.values() == {"joint1": 0.5}
+    lengths, value, name = world.node.lines
+    assert "2 names and 1 positions" in lengths
+    assert "joint2" in value
+    assert "twice" in name
 
 
 def test_joint_states_of_several_drivers_are_combined(world):

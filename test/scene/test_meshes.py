@@ -217,7 +217,7 @@ def test_meshes_are_found(name, file, places):
 )
 def test_meshes_elsewhere_are_not_read_unless_allowed(name, places):
     given = name.format(root=places)
-    with pytest.raises(SceneError, match=r"from which meshes may be read|there is no file"):
+    with pytest.raises(SceneError, match=r"may be read|no file"):
         find_mesh(given, places / "ws/arm/urdf")
     assert find_mesh(given, places / "ws/arm/urdf", [places]).is_file()
 

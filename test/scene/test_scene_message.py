@@ -89,11 +89,11 @@ def test_yaml_is_plain(scene, tmp_path):
 
 
 def test_what_cannot_be_saved(scene, tmp_path):
-    with pytest.raises(SceneError, match=r"must end in \.scene, \.yaml or \.yml; got '.*a\.txt'"):
+    with pytest.raises(SceneError, match=r"\.yaml.*a\.txt"):
         scene.save(tmp_path / "a.txt")
     other = PlanningScene(WAM)
     other.load({"id": "a", "primitives": [{"type": 2, "dimensions": [1]}],
                 "subframe_names": ["two words"], "subframe_poses": [{}]})  # fmt: skip
-    with pytest.raises(SceneError, match="subframe 'two words' must be one word"):
+    with pytest.raises(SceneError, match="'two words'"):
         other.save(tmp_path / "a.scene")
     assert not (tmp_path / "a.scene").exists()

@@ -103,7 +103,7 @@ def test_named_poses():
     assert given.state("up") == {"right_1": 2.0}
     with pytest.raises(SceneError, match="'home'; choose one of: left, right"):
         given.state("home")
-    with pytest.raises(SceneError, match="unknown pose 'hone' of group 'left'; did you mean home"):
+    with pytest.raises(SceneError, match=r"'hone'.*home"):
         given.state("hone", "left")
 
 
@@ -171,11 +171,11 @@ def test_broken_descriptions_are_refused_with_the_line(content, message):
 
 
 def test_a_file_that_is_none(tmp_path):
-    with pytest.raises(SceneError, match="neither SRDF text nor an existing file"):
+    with pytest.raises(SceneError, match="existing file"):
         load_srdf(tmp_path / "none.srdf", TREE)
     path = tmp_path / "a.srdf"
     path.write_text('<!DOCTYPE robot [<!ENTITY e "x">]><robot name="&e;"/>')
-    with pytest.raises(SceneError, match="declarations are not supported in SRDF"):
+    with pytest.raises(SceneError, match="declarations"):
         load_srdf(path, TREE)
 
 

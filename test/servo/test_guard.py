@@ -303,13 +303,13 @@ def test_invalid_distances_scenes_and_bounds_raise():
     robot, scene = wam()
     with pytest.raises(OptionError, match=r"min_distance = 0.3 m: '\w+' and '\w+' are never"):
         controller(robot, scene, min_distance=0.3, influence_distance=0.5)
-    with pytest.raises(OptionError, match="influence_distance must be above min_distance"):
+    with pytest.raises(OptionError, match="influence_distance"):
         controller(robot, scene, influence_distance=0.01)
     with pytest.raises(SceneError, match="the scene belongs to robot"):
         controller(RobotModel.from_name("puma560"), scene, np.zeros(6))
-    with pytest.raises(SceneError, match="no link 'wam_ling4'; did you mean wam_link4"):
+    with pytest.raises(SceneError, match=r"wam_ling4.*wam_link4"):
         controller(robot, workspace=[BoxBound((1.0, 1.0, 1.0), links=("wam_ling4",))])
-    with pytest.raises(SceneError, match="a workspace must be a sequence of BoxBound"):
+    with pytest.raises(SceneError, match="BoxBound"):
         controller(robot, workspace=["box"])
 
 

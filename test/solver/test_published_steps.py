@@ -50,7 +50,7 @@ def test_identity_weights_are_damped_least_squares(rng):
                [[1.0, np.nan], [np.nan, 1.0]], "none", [], 1.0]
 )  # fmt: skip
 def test_weights_are_symmetric_and_positive_definite(weight):
-    with pytest.raises(MethodError, match="W1 must be a symmetric, positive definite matrix"):
+    with pytest.raises(MethodError, match=r"W1.*positive definite"):
         weighted_damped(weight, np.eye(2))
 
 
@@ -88,7 +88,7 @@ def test_filters_are_finite_at_singularities_and_check_arguments():
     assert np.isfinite(found).all()
     assert np.abs(found).max() < 10.0
     for value in (0.0, -1.0, np.inf, np.nan):
-        with pytest.raises(MethodError, match="velocity_bound must be a positive number"):
+        with pytest.raises(MethodError, match="velocity_bound"):
             running_filter(value)
     with pytest.raises(MethodError, match="at most 32 task rows; got 36"):
         running_filter(4.0)(np.zeros((36, 40)), np.zeros(36), state(40))

@@ -126,9 +126,7 @@ def test_integer_options(name):
 def test_more_candidates_than_attempts_are_refused():
     assert solver_options("auto", max_restarts=20).num_candidates == 150, "the default gives way"
     assert solver_options("auto", max_restarts=20, num_candidates=21).num_candidates == 21
-    with pytest.raises(
-        OptionError, match=r"is 21 for method 'auto'; got 22: set max_restarts to 21"
-    ):
+    with pytest.raises(OptionError, match="max_restarts to 21"):
         solver_options("auto", max_restarts=20, num_candidates=22)
     with pytest.raises(OptionError, match=r"is 1 for method 'ed'; got 2"):
         IkSolver(WAM, "ed", num_candidates=2)
@@ -294,8 +292,6 @@ def test_nearest_is_another_name_of_distance():
     assert solver.options.solve_type == "distance"
     same = IkSolver(robot, timeout=5.0).solve(T, seed, solve_type="nearest")
     np.testing.assert_array_equal(solver.solve(T, seed).q, same.q)
-    with pytest.raises(
-        OptionError, match=r"one of speed, distance, .*nearest \(same as distance"
-    ) as e:
+    with pytest.raises(OptionError, match=r"speed, distance, .*nearest") as e:
         IkSolver(robot, solve_type="nearst")
     assert "did you mean nearest?" in str(e.value)

@@ -79,7 +79,7 @@ def test_rate_converts_steps_to_velocities():
     np.testing.assert_allclose(WAM.jacobian(Q) @ q_dot, x_dot, atol=1e-12)
     np.testing.assert_allclose(stepper.q, Q + 0.01 * q_dot, atol=1e-15)
     for bad in (x_dot[:5], np.full(6, np.nan)):
-        with pytest.raises(OptionError, match=r"x_dot must be finite numbers of shape \(6,\)"):
+        with pytest.raises(OptionError, match=r"x_dot.*\(6,\)"):
             stepper.rate(bad, 0.01)
 
 
@@ -95,7 +95,7 @@ def test_a_step_for_given_error_and_jacobian_keeps_the_state():
     np.testing.assert_allclose(stepper.step_for(e, J), np.linalg.pinv(J) @ e, atol=1e-10)
     np.testing.assert_array_equal(stepper.q, Q)
     for wrong in ((e[:5], J), (e, J[:, :6]), (e, J.T)):
-        with pytest.raises(OptionError, match=r"[eJ] must be finite numbers of shape \(6"):
+        with pytest.raises(OptionError, match=r"[eJ] .*\(6"):
             stepper.step_for(*wrong)
 
 

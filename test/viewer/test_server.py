@@ -95,9 +95,9 @@ def test_bad_input_is_one_line(arguments, said, capsys):
 
 
 def test_a_host_that_is_not_this_one_is_refused():
-    with pytest.raises(PortError, match=r"--host must be a name.*got nobody\.invalid"):
+    with pytest.raises(PortError, match=r"--host.*nobody\.invalid"):
         check_port("nobody.invalid", 0)
-    with pytest.raises(PortError, match=r"cannot listen on 192\.0\.2\.1 port 8080"):
+    with pytest.raises(PortError, match=r"192\.0\.2\.1 port 8080"):
         check_port("192.0.2.1", 8080)
 
 

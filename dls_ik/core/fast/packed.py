@@ -21,7 +21,7 @@ from dls_ik.core.types import Array, ChainTable, Indices, Method, SerialChain, S
 
 STRUCTS = (Method, StopCriteria, SerialChain, Starts, ChainTable)
 WHOLE = (int, bool, Indices)
-# sizes before the structs: number of elements, of joint variables, and of table rows
+# sizes stored in front of the structs: number of elements, of joint variables, and of table rows
 NUM_STRUCT_SIZES = 3
 
 
@@ -30,7 +30,7 @@ def _count(struct: type, kinds: tuple[type, ...]) -> int:
     return sum(kind in kinds for kind in get_type_hints(struct).values())
 
 
-# Whether each field, in the order of the structs, is packed into the array of integers.
+# One flag for each field, in the order of the structs: True if the array of integers holds it.
 STRUCT_FIELD_IS_WHOLE = tuple(
     hint in WHOLE for each in STRUCTS for hint in get_type_hints(each).values()
 )

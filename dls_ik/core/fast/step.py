@@ -296,7 +296,7 @@ def solve_normal(J: Array, h: Array, e: Array, lambda2: float, y: Array) -> bool
     return True
 
 
-# Along the solutions ------------------------------------------------------------------------------
+# Motion along the solutions -----------------------------------------------------------------------
 # A redundant arm has a continuum of solutions for a pose. The arm moves along these solutions to
 # the solution closest to the seed. In the joint metric, the motion of a joint is multiplied by the
 # square root of its weight.

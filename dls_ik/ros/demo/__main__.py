@@ -36,7 +36,6 @@ from dls_ik.ros.client.target_publisher import UNKNOWN_STATE
 from dls_ik.ros.demo.measure import (
     LAP,
     READY,
-    SPEED_WINDOW,
     PoseCheck,
     StateRecorder,
     StreamRecording,
@@ -59,20 +58,18 @@ from dls_ik.ros.demo.obstacle import (
 from dls_ik.ros.demo.report import (
     Criterion,
     Load,
-    LoadMeter,
-    answers_table,
     criteria,
-    criteria_lines,
-    encounter_table,
     has_passed,
-    joints_table,
+    machine_load,
+    print_answers,
+    print_criteria,
+    print_tracking,
     save_pictures,
     save_report,
-    timing_table,
-    tracking_table,
 )
 from dls_ik.ros.util import ChildProcess, stay_alone
 from dls_ik.servo.state import ServoState
+from dls_ik.tables import print_heading, print_note
 
 RECEIPT_TIMEOUT = 60.0  # [s] maximum time until the node receives the first target
 DEMO_START_TIMEOUT = 240.0  # [s] the first start compiles for about 35 s, longer on a busy machine
@@ -109,34 +106,30 @@ class Demonstration:
         """
         begin = time.monotonic()
         self.output.mkdir(parents=True, exist_ok=True)
-        self._headline("Starting ik_node with the WAM arm")
-        with running_node(self) as (publisher, pid):
+        print_heading(self.console, "Starting ik_node with the WAM arm")
+        with running_node(self) as publisher:
             box = AppearingBox(publisher, self.robot.base, box_pose(self.robot))
             answers = self._ask(publisher)
-            meter = LoadMeter(pid)
             recording = self._stream(publisher)
             past_box = self._stream_past(box, publisher)
-            load = meter.result()
+            load = machine_load()
         found = self._report(answers, recording, past_box, load)
         self.console.print()
         _conclude(found, load, time.monotonic() - begin)
         return 0 if has_passed(found) else 1
 
     def _ask(self, publisher: TargetPublisher) -> list[PoseCheck]:
-        self._headline("1  A dozen poses for /compute_ik")
+        print_heading(self.console, "1  A dozen poses for /compute_ik")
         with IkClient(publisher.node, joint_names=self.robot.joint_names) as client:
             answers = list(ask_poses(client, self.robot, demo_poses(self.robot), self.check))
-        self.console.print(answers_table(self.console, answers, self.check.name))
-        self.console.print(
-            "[dim]solve: solver time of the same request in this process, because answers of the "
-            f"service contain no time. Errors are computed by {self.check.name}, independently of "
-            "the solver.[/]"
-        )
+        print_answers(self.console, answers)
+        words = f"error: computed by {self.check.name}, independently of the solver"
+        print_note(self.console, words)
         return answers
 
     def _stream(self, publisher: TargetPublisher) -> StreamRecording:
         console, rate, seconds = self.console, self.rate, self.seconds
-        self._headline("2  A figure of eight, streamed on target_pose")
+        print_heading(self.console, "2  A figure of eight, streamed on target_pose")
         recorder = StateRecorder(publisher.node, self.robot.joint_names)
         path = target_path(self.robot, recorder.start(), rate, seconds)
         console.print(
@@ -163,7 +156,7 @@ class Demonstration:
             time.sleep(1.0 / self.rate)
 
     def _stream_past(self, box: AppearingBox, publisher: TargetPublisher) -> StreamRecording:
-        self._headline("3  The same figure, and a box that appears on it")
+        print_heading(self.console, "3  The same figure, and a box that appears on it")
         recorder = StateRecorder(publisher.node, self.robot.joint_names)
         recorder.start()
         box.wait()
@@ -197,14 +190,9 @@ class Demonstration:
         console = self.console
         motion, tracking = evaluate(recording, self.check)
         uses = joint_uses(self.robot, motion)
-        console.print(tracking_table(tracking))
-        console.print(timing_table(tracking))
-        console.print(joints_table(console, uses))
-        speed = f"speed: maximum mean of {SPEED_WINDOW} joint states, relative to the limit"
-        console.print(f"[dim]margin: minimum distance to a limit; {speed}[/]")
+        print_tracking(console, tracking)
         encounter = evaluate_encounter(past_box, self.plan, self.robot, self.check)
-        console.print(encounter_table(encounter))
-        self._headline("4  Pictures")
+        print_heading(self.console, "4  Pictures")
         for picture in save_pictures(self.robot, motion, tracking, encounter, self.output):
             console.print(str(picture), soft_wrap=True)
         found = criteria(answers, tracking, uses, encounter, self.rate)
@@ -213,13 +201,10 @@ class Demonstration:
             console.print(str(self.json), soft_wrap=True)
         return found
 
-    def _headline(self, text: str) -> None:
-        self.console.print(f"\n[bold]{text}[/]")
-
 
 def _conclude(found: list[Criterion], load: Load, seconds: float) -> None:
     console = Console(highlight=False)  # printed even with --quiet
-    console.print(criteria_lines(console, found))
+    print_criteria(console, found)
     failed = [criterion for criterion in found if not criterion.holds]
     late = sum(criterion.depends_on_time for criterion in failed)
     if late:
@@ -271,10 +256,10 @@ class NodeLog:
 
 
 @contextmanager
-def running_node(demo: Demonstration) -> Iterator[tuple[TargetPublisher, int]]:
+def running_node(demo: Demonstration) -> Iterator[TargetPublisher]:
     """Run the node of a demonstration as a context; stop the node at the end of the context.
 
-    Yields, when the node is ready, a publisher of targets for the node, and the node's process id.
+    Yields a publisher of targets for the node when the node is ready.
 
     Raises:
         DlsIkError: If the node fails, or code in the context raises this error. The message names
@@ -304,7 +289,7 @@ def running_node(demo: Demonstration) -> Iterator[tuple[TargetPublisher, int]]:
             importlib.import_module("matplotlib.backends.backend_agg")
             wait_until_ready(node, publisher, demo.console)
             log.echo = None
-            yield publisher, node.process.pid
+            yield publisher
             if not node.is_running:
                 raise DlsIkError("the node has exited before the demonstration was complete")
         except DlsIkError as error:

@@ -23,7 +23,6 @@ from dls_ik.model.rotations import rotation_from_z, transform
 from dls_ik.ros.client import IkClient, TargetPublisher
 from dls_ik.ros.client.connection import wait_until
 from dls_ik.ros.frames import pose_errors
-from dls_ik.solver.solver import IkSolver
 
 # Joint positions [rad] with bent elbow and the tool pointing down. They are the seed of every
 # request; the tip is then at the centre of the figure of eight.
@@ -123,7 +122,6 @@ class PoseCheck(NamedTuple):
     rotation_error: float  # [rad]; NaN without a solution
     inside_limits: bool  # whether no joint is beyond a limit
     round_trip: float  # [s] time between request and answer
-    solve_time: float  # [s] time of an IkSolver in this process for the same request
 
     @property
     def is_reached(self) -> bool:
@@ -159,21 +157,20 @@ def ask_poses(
     Raises:
         DlsIkError: If the node does not answer.
     """
-    solver, seed = IkSolver(robot), np.array(HOME_POSITIONS)
-    # The first calls load kernels and connect to the service; their times are not measured.
-    solver.solve(poses[0].T, seed)
+    seed = np.array(HOME_POSITIONS)
+    # The first call connects to the service; its time is not measured.
     client.solve(poses[0].T, seed, frame=robot.base, timeout=REQUEST_TIMEOUT)
     for pose in poses:
         begin = time.perf_counter()
         answer = client.solve(pose.T, seed, frame=robot.base, timeout=REQUEST_TIMEOUT)
-        times = time.perf_counter() - begin, solver.solve(pose.T, seed, REQUEST_TIMEOUT).duration
+        round_trip = time.perf_counter() - begin
         q = answer.array(robot.joint_names) if answer.success else None
         if q is None or not np.isfinite(q).all():
-            yield PoseCheck(pose, answer.code, q, np.nan, np.nan, False, *times)
+            yield PoseCheck(pose, answer.code, q, np.nan, np.nan, False, round_trip)
         else:
             errors = pose_errors(pose.T, check.pose(q))
             inside = bool(robot.within_limits(q))
-            yield PoseCheck(pose, answer.code, q, *errors, inside, *times)
+            yield PoseCheck(pose, answer.code, q, *errors, inside, round_trip)
 
 
 # Stream

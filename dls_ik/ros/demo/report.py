@@ -1,24 +1,17 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Report of the demonstration: tables of 60 columns, pictures, checks, and results as JSON."""
+"""Report of the demonstration: tables, pictures, checks, and results as JSON."""
 
 import os
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from math import degrees
 from operator import itemgetter
 from pathlib import Path
 
-import numpy as np
-from rich import box
 from rich.console import Console
-from rich.table import Table
 
-from dls_ik.core.types import Array
 from dls_ik.errors import Code
 from dls_ik.model.robot import RobotModel
-from dls_ik.model.rotations import rpy_from_rotation
 from dls_ik.plot import joint_bands, tip_path
 from dls_ik.ros.demo.measure import (
     MAX_SOLUTION_ERROR,
@@ -28,9 +21,10 @@ from dls_ik.ros.demo.measure import (
     Tracking,
 )
 from dls_ik.ros.demo.obstacle import ALLOWED, MIN_DISTANCE, Encounter, draw_encounter
-from dls_ik.text import json_text
+from dls_ik.tables import print_note, print_pairs, print_table
+from dls_ik.text import json_text, scaled
 
-MAX_OTHER_LOAD = 0.25  # a machine is busy if other programs use more than this share of its cores
+MAX_LOAD_PER_CORE = 1.5  # a machine with a larger load average per core is busy
 
 # Checks. Results that depend on time also depend on the load of the machine; therefore they do not
 # decide whether the demonstration has passed. The bounds, and the 1 % of instants that may exceed
@@ -142,79 +136,24 @@ class Load:
 
     cores: int  # number of processor cores
     average: float | None  # load average of the last minute, including this program; None: unknown
-    others: float | None  # fraction of all cores that other programs used; None: unknown
 
     @property
     def is_busy(self) -> bool:
-        """Whether other programs used so much time that results depending on time are unreliable.
-
-        If the time of other programs is unknown, the load average decides.
-        """
-        if self.others is not None:
-            return self.others > MAX_OTHER_LOAD
-        return self.average is not None and self.average > 1.5 * self.cores
+        """Whether so many programs ran that results depending on time are unreliable."""
+        return self.average is not None and self.average > MAX_LOAD_PER_CORE * self.cores
 
     def __str__(self) -> str:
-        known = []
-        if self.others is not None:
-            known.append(f"other programs used {self.others:.0%} of {self.cores} cores")
-        if self.average is not None:
-            known.append(f"load average {self.average:.1f}")
-        return ", ".join(known) or f"{self.cores} cores, unknown load"
+        average = "unknown load" if self.average is None else f"load average {self.average:.1f}"
+        return f"{average} on {self.cores} cores"
 
 
-class LoadMeter:
-    """Meter of the load of the machine since the construction of this object.
-
-    Args:
-        own: Ids of processes that count as part of this program, in addition to this process.
-    """
-
-    def __init__(self, *own: int) -> None:
-        self._own = own
-        self._begin = time.monotonic()
-        self._before = _busy_time(), self.own_time()
-
-    def result(self) -> Load:
-        """Return the load of the machine since the construction of this object."""
-        cores = os.cpu_count() or 1
-        average = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
-        busy, before = _busy_time(), self._before[0]
-        if busy is None or before is None:
-            return Load(cores, average, None)
-        others = busy - before - (self.own_time() - self._before[1])
-        elapsed = max(time.monotonic() - self._begin, 1e-9)
-        return Load(cores, average, min(max(others / (elapsed * cores), 0.0), 1.0))
-
-    def own_time(self) -> float:
-        """Return the processor time [s] used so far by this process and the processes in `own`."""
-        return time.process_time() + sum(map(_process_time, self._own))
-
-
-def _busy_time() -> float | None:
-    """Return the processor time [s] used by all programs since the boot; None if unknown.
-
-    This includes the time that a hypervisor gave to other virtual machines (steal time).
-    """
-    try:
-        fields = [float(word) for word in Path("/proc/stat").read_text().split(maxsplit=9)[1:9]]
-    except (OSError, ValueError):
-        return None
-    busy = sum(fields) - fields[3] - fields[4]  # the fields idle and iowait are excluded
-    return busy / os.sysconf("SC_CLK_TCK")
-
-
-def _process_time(pid: int) -> float:
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return 0.0
-    return (float(fields[11]) + float(fields[12])) / os.sysconf("SC_CLK_TCK")
+def machine_load() -> Load:
+    """Return the current load of the machine."""
+    average = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
+    return Load(os.cpu_count() or 1, average)
 
 
 # Tables
-
-BAR_CHARS = 16  # number of characters of a bar
 
 
 def code_name(code: int) -> str:
@@ -222,158 +161,50 @@ def code_name(code: int) -> str:
     return Code(code).name if code in set(Code) else f"code {code}"
 
 
-def mark(console: Console, good: bool) -> str:
-    """Return a tick if `good` is True, otherwise a cross, as rich markup."""
-    signs = ("NO", "ok") if console.options.ascii_only else ("\u2717", "\u2713")
-    return f"[bold green]{signs[1]}[/]" if good else f"[bold red]{signs[0]}[/]"
+def print_answers(console: Console, answers: Sequence[PoseCheck]) -> None:
+    """Print the answers of ``compute_ik``, one per line; wrong answers are marked."""
+    rows = [
+        [
+            answer.pose.name,
+            code_name(answer.code) + ("" if answer.is_right else " (WRONG)"),
+            "-" if answer.q is None else f"{answer.position_error:.0e}",
+            scaled(answer.round_trip, "s"),
+        ]
+        for answer in answers
+    ]
+    print_table(console, ("pose", "answer", "error [m]", "round trip"), rows, left=(0, 1))
 
 
-def answers_table(console: Console, answers: Sequence[PoseCheck], checker: str) -> Table:
-    """Return a table of the answers, with two lines for each pose.
-
-    Args:
-        console: Console on which the table will be printed.
-        answers: Checked answers of ``compute_ik``.
-        checker: Name of the library that computed the errors.
-    """
-    table = _table()
-    table.add_column("pose\n[dim]xyz in m, rpy in deg[/]", ratio=1)
-    table.add_column("answer\n[dim]inside limits?[/]")
-    table.add_column(f"error by\n[dim]{checker}[/]", justify="right")
-    table.add_column("round trip\n[dim]solve[/]", justify="right")
-    for answer in answers:
-        sign, code = mark(console, answer.is_right), code_name(answer.code)
-        table.add_row(
-            f"{answer.pose.name}\n[dim]{_coordinates(answer.pose.T)}[/]",
-            f"{sign} {code}\n[dim]{_inside(answer)}[/]",
-            _errors(answer),
-            f"{_time(answer.round_trip)}\n[dim]{_time(answer.solve_time)}[/]",
-        )
-    return table
-
-
-def tracking_table(tracking: Tracking) -> Table:
-    """Return a table of the tracking errors, which :class:`Tracking` defines."""
+def print_tracking(console: Console, tracking: Tracking) -> None:
+    """Print the tracking errors and the times of messages, which :class:`Tracking` defines."""
     t = tracking
-    table = _table(f"tip, lag {_time(t.lag)}", "mean", "99 %", "max")
-    for name, spread, unit in (
-        ("distance to target", t.position_error, "mm"),
-        ("distance to path", t.path_error, "mm"),
-        ("rotation error", t.rotation_error, "mrad"),
-    ):
-        values = (spread.mean, spread.p99, spread.max)
-        table.add_row(name, *(f"{1e3 * value:.2f} {unit}" for value in values))
-    return table
-
-
-def timing_table(tracking: Tracking) -> Table:
-    """Return a table of the latencies of messages and of the intervals between messages."""
-    t = tracking
-    table = _table("latency", "median", "99 %", "max")
-    for name, spread in (
-        ("target to joint states", t.latency),
-        ("age of joint states", t.delivery),
-        ("between targets", t.target_interval),
-        ("between joint states", t.state_interval),
-    ):
-        table.add_row(name, *map(_time, (spread.median, spread.p99, spread.max)))
-    return table
-
-
-def encounter_table(encounter: Encounter) -> Table:
-    """Return a table of the distances of the arm to the box and of the tip to the figure."""
-    table = _table("the arm and the box", "")
-    table.add_row("minimum distance", f"{1e3 * encounter.min_box_distance:.2f} mm")
-    table.add_row("closest link", encounter.link)
-    table.add_row("time of the target in the box", f"{encounter.inside:.2f} s")
-    table.add_row("tip to figure, with box", f"{1e3 * encounter.error_with_box:.0f} mm")
-    table.add_row("tip to figure, after box", f"{1e3 * encounter.error_after_box:.2f} mm")
-    return table
-
-
-def joints_table(console: Console, uses: Sequence[JointUse]) -> Table:
-    """Return a table of the ranges and speeds of the joints."""
-    table = _table()
-    table.add_column("joint")
-    table.add_column("lower", justify="right")
-    table.add_column("range used", no_wrap=True)
-    table.add_column("upper")
-    table.add_column("margin\n[dim]rad[/]", justify="right")
-    table.add_column("speed\n[dim]max[/]", justify="right")
-    for use in uses:
-        table.add_row(
-            use.name,
-            f"{use.lower:g}",
-            _bar(use, console.options.ascii_only),
-            f"{use.upper:g}",
-            f"{use.margin:.2f}",
-            f"{use.top_speed / use.velocity:.0%}",
+    rows = [
+        [name, *(scaled(value, unit) for value in (spread.median, spread.p99, spread.max))]
+        for name, spread, unit in (
+            ("tip to target", t.position_error, "m"),
+            ("tip to path", t.path_error, "m"),
+            ("rotation error", t.rotation_error, "rad"),
+            ("target to joint states", t.latency, "s"),
+            ("age of joint states", t.delivery, "s"),
+            ("between targets", t.target_interval, "s"),
+            ("between joint states", t.state_interval, "s"),
         )
-    return table
+    ]
+    print_table(
+        console, (f"tip, lag {scaled(t.lag, 's')}", "median", "99 %", "max"), rows, left=(0,)
+    )
 
 
-def criteria_lines(console: Console, found: Sequence[Criterion]) -> Table:
-    """Return a table of all checks with ticks and crosses.
-
-    A check that depends on time and does not hold gets a ~ instead of a cross.
-    """
-    table = Table.grid(padding=(0, 1))
-    for criterion in found:
-        if not criterion.depends_on_time:
-            table.add_row(mark(console, criterion.holds), criterion.text)
-    table.add_row("", "[dim]checks that depend on time, and do not decide:[/]")
-    for criterion in found:
-        if criterion.depends_on_time:
-            sign = mark(console, True) if criterion.holds else "[bold yellow]~[/]"
-            table.add_row(sign, criterion.text)
-    return table
+def print_criteria(console: Console, found: Sequence[Criterion]) -> None:
+    """Print all checks; ``~`` marks a check that depends on time and does not hold."""
+    print_pairs(console, [_marked(check) for check in found if not check.depends_on_time])
+    print_note(console, "checks that depend on time, and do not decide:")
+    print_pairs(console, [_marked(check) for check in found if check.depends_on_time])
 
 
-def _table(first: str = "", *others: str) -> Table:
-    """Return an empty table with a wide first column and right-aligned further columns.
-
-    Args:
-        first: Header of the first column; empty: the table has no columns yet.
-        others: Headers of the further columns.
-    """
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False, expand=False)
-    if first:
-        table.add_column(first, ratio=1)
-    for name in others:
-        table.add_column(name, justify="right")
-    return table
-
-
-def _coordinates(T: Array) -> str:
-    xyz = " ".join(f"{value:.2f}" for value in T[:3, 3].round(2) + 0.0)
-    return xyz + "  " + " ".join(f"{round(degrees(a))}" for a in rpy_from_rotation(T[:3, :3]))
-
-
-def _inside(answer: PoseCheck) -> str:
-    if answer.q is None:
-        return "as expected" if answer.is_right else "unexpected"
-    return "inside limits" if answer.inside_limits else "OUTSIDE limits"
-
-
-def _errors(answer: PoseCheck) -> str:
-    if answer.q is None:
-        return "-"
-    return f"{answer.position_error:.0e} m\n{answer.rotation_error:.0e} rad"
-
-
-def _time(value: float) -> str:
-    return f"{1e6 * value:.0f} us" if value < 5e-4 else f"{1e3 * value:.1f} ms"
-
-
-def _bar(use: JointUse, is_ascii: bool) -> str:
-    """Return a bar of characters for the range of a joint, with the used part of it filled."""
-    if not np.isfinite(use.upper - use.lower):
-        return "no limits"
-    empty, full = (".", "#") if is_ascii else ("\u00b7", "\u2588")
-    scale = BAR_CHARS / (use.upper - use.lower)
-    first = int(np.clip((use.min_position - use.lower) * scale, 0, BAR_CHARS - 1))
-    last = int(np.clip((use.max_position - use.lower) * scale, first, BAR_CHARS - 1))
-    return f"{empty * first}[blue]{full * (last - first + 1)}[/]{empty * (BAR_CHARS - 1 - last)}"
+def _marked(check: Criterion) -> tuple[str, str]:
+    failed = "~" if check.depends_on_time else "NO"
+    return "ok" if check.holds else failed, check.text
 
 
 # Files

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from geometry_msgs.msg import Pose, PoseStamped
-from shape_msgs.msg import SolidPrimitive
 
 from dls_ik.core.types import MAX_POSE_COORDINATE, Array
 from dls_ik.errors import Code, FrameError, LimitsError, PoseError, RequestError
@@ -18,6 +17,8 @@ from dls_ik.model.rotations import inverse, quaternion_from_rotation, transform
 from dls_ik.model.tree import Tree
 from dls_ik.ros.frames import matrix_from_pose, strip_slash
 from dls_ik.ros.services.request import RobotContext, driven_joints
+from dls_ik.scene.shape_table import MESSAGE_KINDS
+from dls_ik.scene.shapes import Box, Cylinder, Sphere
 from dls_ik.solver.task import Task, is_bound
 from dls_ik.text import listing, quoted
 
@@ -234,27 +235,14 @@ def _rotation_task(given: Any, label: str) -> Task:
     return Task(position="", rotation_tolerance=tolerances, frame="target", angles=angles)
 
 
-class PrimitiveShape(NamedTuple):
-    """Supported kind of ``shape_msgs/SolidPrimitive`` for the region of a position constraint."""
-
-    dimensions: tuple[str, ...]  # names of the dimensions, in the order of the message
-    task: Callable[..., Task]  # function that returns the task for given dimensions [m]
-
-
-PRIMITIVE_SHAPES = {
-    SolidPrimitive.BOX: PrimitiveShape(
-        ("x", "y", "z"), lambda x, y, z: Task.box(0.5 * x, 0.5 * y, 0.5 * z)
-    ),
-    SolidPrimitive.SPHERE: PrimitiveShape(("radius",), Task.ball),
-    SolidPrimitive.CYLINDER: PrimitiveShape(
-        ("height", "radius"), lambda height, radius: Task.cylinder(radius, 0.5 * height)
-    ),
+# Tasks of the regions of position constraints, from the sizes of the shape [m]
+REGION_TASKS: dict[type, Callable[..., Task]] = {
+    Box: lambda x, y, z: Task.box(0.5 * x, 0.5 * y, 0.5 * z),
+    Sphere: Task.ball,
+    Cylinder: lambda radius, length: Task.cylinder(radius, 0.5 * length),
 }
-SUPPORTED_PRIMITIVES = "BOX (1), SPHERE (2), CYLINDER (3)"
-OTHER_PRIMITIVES = {
-    SolidPrimitive.CONE: "CONE (4)",
-    5: "PRISM (5)",  # a number, because Humble has no constant for it
-}
+REGION_KINDS = {i: kind for i, kind in MESSAGE_KINDS.items() if kind.type in REGION_TASKS}
+REGION_SHAPES = ", ".join(f"{kind.name} ({number})" for number, kind in REGION_KINDS.items())
 
 
 def position_bound(given: Any, context: RobotContext, base: str) -> LinkBound:
@@ -290,10 +278,10 @@ def position_bound(given: Any, context: RobotContext, base: str) -> LinkBound:
 
 def _check_region(region: Any, label: str) -> None:
     if region.meshes or region.mesh_poses:
-        raise invalid(f"{label}: meshes are not supported as regions; give {SUPPORTED_PRIMITIVES}")
+        raise invalid(f"{label}: meshes are not supported as regions; give {REGION_SHAPES}")
     primitives, poses = len(region.primitives), len(region.primitive_poses)
     if not primitives:
-        raise invalid(f"{label}: constraint_region has no primitives; give {SUPPORTED_PRIMITIVES}")
+        raise invalid(f"{label}: constraint_region has no primitives; give {REGION_SHAPES}")
     if primitives != poses:
         raise invalid(f"{label}: {primitives} primitives need as many primitive_poses; got {poses}")
     if primitives > MAX_PRIMITIVES:
@@ -304,19 +292,19 @@ def _check_region(region: Any, label: str) -> None:
 
 
 def _region_task(primitive: Any, label: str) -> Task:
-    shape = PRIMITIVE_SHAPES.get(primitive.type)
-    if shape is None:
-        name = OTHER_PRIMITIVES.get(primitive.type, primitive.type)
-        raise invalid(f"{label}: primitive {name} is not supported; give {SUPPORTED_PRIMITIVES}")
-    dimensions = tuple(primitive.dimensions)
-    if len(dimensions) != len(shape.dimensions) or not all(
-        0 < d <= MAX_POSE_COORDINATE for d in dimensions
-    ):
+    kind, dimensions = REGION_KINDS.get(primitive.type), tuple(primitive.dimensions)
+    if kind is None:
+        number = primitive.type
         raise invalid(
-            f"{label}: dimensions of a primitive of type {primitive.type} must be "
-            f"{', '.join(shape.dimensions)}, lengths above 0 m; got {dimensions}"
+            f"{label}: a primitive of type {number} is not supported; give {REGION_SHAPES}"
         )
-    return shape.task(*dimensions)
+    names = [name for name, _ in kind.dimensions]
+    if len(dimensions) != len(names) or not all(0 < d <= MAX_POSE_COORDINATE for d in dimensions):
+        raise invalid(
+            f"{label}: dimensions of a {kind.name} must be {', '.join(names)}, lengths above 0 m; "
+            f"got {dimensions}"
+        )
+    return REGION_TASKS[kind.type](*kind.in_order(dimensions))
 
 
 def _checked_link(name: str, context: RobotContext, label: str) -> str:

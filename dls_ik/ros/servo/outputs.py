@@ -196,7 +196,7 @@ class OutputJoints(NamedTuple):
 
     order: NDArray[np.intp]  # (n,) index in the chain of each joint, in the order of the outputs
     names: tuple[str, ...]  # (n,) names in the outputs, in the order of the outputs
-    # For each joint that has another name in the outputs: the robot's name by the output's name.
+    # The robot's joint names by the names in the outputs; only joints whose two names differ.
     robot_names: dict[str, str]
 
 
