@@ -3,6 +3,7 @@
 """Run the notebooks of examples/, and keep them with their outputs: python docs/make_notebooks.py.
 
 A reader on a forge sees the pictures; the test suite runs the notebooks and compares what they say.
+Pictures with sliders are kept as static pictures, because sliders need a running kernel.
 """
 
 import sys
@@ -12,6 +13,7 @@ import nbformat
 from nbclient import NotebookClient
 
 NOTEBOOKS = Path(__file__).resolve().parents[1] / "examples" / "notebooks"
+WIDGET = "application/vnd.jupyter.widget-view+json"
 TIMEOUT = 300  # [s] for a cell, whose kernels may have to be compiled
 
 
@@ -31,6 +33,9 @@ def run(path: Path) -> nbformat.NotebookNode:
         resources={"metadata": {"path": str(path.parent)}},
     )
     client.execute()
+    for cell in notebook.cells:
+        for output in cell.get("outputs", ()):
+            output.get("data", {}).pop(WIDGET, None)
     # What depends on the machine.
     notebook.metadata = {
         "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
