@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 NUM_SLIDER_STEPS = 60  # positions of a slider between its two ends
 PNG, TEXT = "image/png", "text/plain"
-SLIDER_WIDTH, NAME_WIDTH = "480px", "130px"
+SLIDER_WIDTH, SLIDER_NAME_WIDTH = "480px", "130px"
 
 
 class Slider(NamedTuple):
@@ -101,7 +101,7 @@ class SliderPicture:
         look = {
             "description": slider.label or name,
             "layout": {"width": SLIDER_WIDTH},
-            "style": {"description_width": NAME_WIDTH},
+            "style": {"description_width": SLIDER_NAME_WIDTH},
             "readout_format": ".3g",
         }
         if slider.is_log:
