@@ -11,10 +11,10 @@ from robots import ROOT
 
 # Modules of requirements/ that package.xml does not name, so that a ROS 2 workspace lacks them.
 UNDECLARED = (
-    "coal", "cosmic_ray", "coverage", "dask", "distributed", "hypothesis", "ipykernel", "msgspec",
-    "mujoco", "nbclient", "nbformat", "playwright", "pytest_randomly", "robot_descriptions",
-    "rosbags", "ruckig", "scipy", "sybil", "trimesh", "viser", "websockets", "xdist", "yourdfpy",
-    "zarr",
+    "coal", "cosmic_ray", "coverage", "dask", "distributed", "hypothesis", "ipykernel",
+    "ipywidgets", "msgspec", "mujoco", "nbclient", "nbformat", "playwright", "pytest_randomly",
+    "robot_descriptions", "rosbags", "ruckig", "scipy", "sybil", "trimesh", "viser", "websockets",
+    "xdist", "yourdfpy", "zarr",
 )  # fmt: skip
 BLOCK = f"""
 from importlib.machinery import PathFinder

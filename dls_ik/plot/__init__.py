@@ -18,9 +18,12 @@ if TYPE_CHECKING:
     from dls_ik.plot.joints import joint_bands, joint_velocities
     from dls_ik.plot.methods import compare_methods
     from dls_ik.plot.scene import arm_among_obstacles
+    from dls_ik.plot.sliders import Slider, SliderPicture, with_sliders
     from dls_ik.plot.tip import error_and_conditioning, tip_path, tip_planes
 
 __all__ = [
+    "Slider",
+    "SliderPicture",
     "arm_among_obstacles",
     "check_picture",
     "compare_methods",
@@ -34,11 +37,14 @@ __all__ = [
     "stroboscope",
     "tip_path",
     "tip_planes",
+    "with_sliders",
 ]
 
 __getattr__, __dir__ = on_first_use(
     __name__,
     {
+        "Slider": "sliders",
+        "SliderPicture": "sliders",
         "arm_among_obstacles": "scene",
         "check_picture": "canvas",
         "compare_methods": "methods",
@@ -52,5 +58,6 @@ __getattr__, __dir__ = on_first_use(
         "stroboscope": "arm",
         "tip_path": "tip",
         "tip_planes": "tip",
+        "with_sliders": "sliders",
     },
 )

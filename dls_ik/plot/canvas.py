@@ -55,11 +55,11 @@ def new_figure(width: float, height: float) -> Figure:
     except ImportError as error:
         raise DlsIkError("pictures need matplotlib: pip install 'dls-ik[demo]'") from error
     figure = Figure(figsize=(width, height), dpi=150, layout="constrained", facecolor="white")
-    figure._repr_png_ = partial(_notebook_png, figure)  # type: ignore[attr-defined]
+    figure._repr_png_ = partial(notebook_png, figure)  # type: ignore[attr-defined]
     return figure
 
 
-def _notebook_png(figure: Figure, **_: Any) -> bytes:
+def notebook_png(figure: Figure, **_: Any) -> bytes:
     """Return a figure as a PNG file with a reduced palette, which keeps notebook files small."""
     from PIL import Image
 
