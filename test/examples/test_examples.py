@@ -15,7 +15,8 @@ SAID = {
     "01_minimal_clik.py": [r"\|e\| = \d\.\d+e-(0[7-9]|1\d) m", "inside the joint limits"],
     "02_solve.py": [
         r"off by \d\.\de-\d+ m",
-        "6 solutions",
+        r"12 solutions in \d families",
+        r"family 0: elbow \d\.\d+ rad",
         r"100\.0% of 1000 poses",
         "out of reach: UNREACHABLE",
         r"as near as it comes: [1-2]\.\d+ m",
