@@ -26,6 +26,7 @@ from dls_ik.model.chain import (
     tip_jacobians,
     tip_poses,
 )
+from dls_ik.model.descriptions import described_tree, named_tree
 from dls_ik.model.dh import DhRow, load_dh, tree_from_dh
 from dls_ik.model.ends import (
     Offsets,
@@ -34,7 +35,6 @@ from dls_ik.model.ends import (
     choose_ends,
     moved_link,
 )
-from dls_ik.model.files import shipped_urdf
 from dls_ik.model.joint import (
     TURN,
     JointValues,
@@ -42,7 +42,7 @@ from dls_ik.model.joint import (
     checked_values,
     intersect_limits,
 )
-from dls_ik.model.load import described_tree, read_tree
+from dls_ik.model.load import read_tree
 from dls_ik.model.rotations import inverse
 from dls_ik.model.tree import Tree
 from dls_ik.text import did_you_mean, listing, quoted
@@ -262,18 +262,23 @@ class RobotModel:
 
     @classmethod
     def from_name(cls, name: str, base: str | None = None, tip: TipNames = None) -> RobotModel:
-        """Load a robot that comes with the package; see ``dls_ik.model.shipped_names()``.
+        """Load a robot that comes with the package, or that an installed library describes.
+
+        ``dls_ik.model.shipped_names()`` lists the robots of the package. The libraries are
+        example-robot-data, and robot_descriptions, which clones a Git repository at the first use
+        of a robot. Neither comes with this package.
 
         Args:
-            name: Name of the robot.
+            name: Name of the robot, such as ``"wam"``, ``"panda"`` or ``"ur5e"``.
             base: Base link; see :meth:`from_tree`.
             tip: Tip link or tip links; see :meth:`from_tree`.
 
         Raises:
-            RobotModelError: If the name is unknown.
+            RobotModelError: If the name is unknown; the message says what to install, or suggests
+                names. If robot_descriptions cannot clone the repository.
             ChainError: If the base or a tip is not valid; see :meth:`from_tree`.
         """
-        return cls.from_urdf(shipped_urdf(name), base, tip)
+        return cls.from_tree(named_tree(name), base, tip)
 
     @classmethod
     def wam(cls) -> RobotModel:
