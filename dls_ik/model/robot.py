@@ -9,14 +9,14 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dls_ik.core.types import WIDEST, Array, Chain
-from dls_ik.errors import JointValueError, OptionError, RobotModelError
+from dls_ik.errors import ChainError, JointValueError, OptionError, RobotModelError
 from dls_ik.lazy_property import cached_property
 from dls_ik.model.chain import (
     NamedChain,
@@ -349,16 +349,25 @@ class RobotModel:
 
         Raises:
             JointValueError: If a joint is not one of `joint_names`, or a position is not finite or
-                outside the limits.
+                outside the limits, or `values` is not a mapping.
             ChainError: If no joint remains.
         """
+        if not isinstance(values, Mapping):
+            raise JointValueError(
+                "joints to lock must be a mapping of names to positions, such as "
+                f"{{{self.joint_names[0]!r}: 0.0}}; got {quoted(values)}"
+            )
+        if set(self.joint_names) <= set(values):
+            raise ChainError(f"all {self.n} joints are locked; leave at least one joint free")
+        value: Any
         for name, value in values.items():
             if name not in self.joint_names:
                 hint = did_you_mean(name, self.joint_names, "; {}")
                 names = listing(self.joint_names)
                 raise JointValueError(f"cannot lock joint {quoted(name)}: joints are {names}{hint}")
             i = self.joint_names.index(name)
-            if not self.lower[i] <= value <= self.upper[i] or not np.isfinite(value):
+            inside = isinstance(value, Real) and self.lower[i] <= value <= self.upper[i]
+            if not inside or not np.isfinite(value):
                 raise JointValueError(
                     f"joint {name!r} must be locked from {self.lower[i]:g} to {self.upper[i]:g} "
                     f"[{self.units[i]}]; got {quoted(value)}"

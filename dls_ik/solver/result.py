@@ -279,8 +279,9 @@ class IkPathResult(IkBatchResult):
         missed = np.flatnonzero(~self.success)
         if len(missed):
             raise OptionError(
-                f"poses {listing(map(str, missed))} of {len(self)} are not reached, so the path is "
-                "incomplete; approximate=True makes the solver use the closest configurations"
+                f"{len(missed)} of {len(self)} poses are not reached (indices "
+                f"{listing(map(str, missed))}), so the path is incomplete; approximate=True makes "
+                "the solver use the closest configurations"
             )
         t = path_times(self.robot, self.q, times, rate)
         warn_of_speed(self.robot, t, self.q)

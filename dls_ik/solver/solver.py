@@ -241,10 +241,11 @@ class IkSolver:
             progress: Function that is called with the number of finished poses and of all poses.
 
         Returns:
-            The results, one row per pose, with the jumps and the collisions between poses.
+            The results, one row per pose, with the jumps and the collisions between poses. Rows
+            with an invalid pose have the status ``REFUSED``.
 
         Raises:
-            PoseError: If the array of poses has the wrong shape or a pose is not valid.
+            PoseError: If the array of poses has the wrong shape.
             JointValueError: If the seed is not valid.
             OptionError: If `max_joint_step` or the task is not valid.
             MethodError: If the method does not support the task.
