@@ -79,7 +79,7 @@ class IkSolutions(NDArrayOperatorsMixin):
 
     @property
     def representatives(self) -> Array:
-        """Configurations (f, n) [rad or m], one for each family: the closest to the seed."""
+        """Configurations (f, n) [rad or m], of each family the closest to the seed."""
         return np.asarray(self.q[np.unique(self.families, return_index=True)[1]])
 
     @property

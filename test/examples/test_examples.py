@@ -56,6 +56,7 @@ def check(example, folder, *arguments, **variables):
         pytest.importorskip("coal", reason="coal is not installed")
     current = folder / "current"
     current.mkdir()
+    files = set(EXAMPLES.rglob("*"))
     done = run_python(EXAMPLES / example, *arguments, cwd=current, **variables)
     assert done.returncode == 0, done.stderr
     for words in SAID[example]:
@@ -66,6 +67,8 @@ def check(example, folder, *arguments, **variables):
         start = b"\x89PNG" if path.suffix == ".png" else b"# time,"
         assert path.read_bytes().startswith(start)
     assert list(current.iterdir()) == []
+    new = {path for path in set(EXAMPLES.rglob("*")) - files if "__pycache__" not in path.parts}
+    assert not new
     return {path.parent for path in saved}
 
 
