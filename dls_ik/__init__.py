@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dls_ik.solver.method import method_names, method_table
     from dls_ik.solver.result import IkBatchResult, IkPathResult, IkResult, Status
     from dls_ik.solver.robot_kinematics import RobotKinematics
+    from dls_ik.solver.solutions import IkSolutions
     from dls_ik.solver.solver import IkSolver
     from dls_ik.solver.stepper import Stepper
     from dls_ik.solver.task import Task
@@ -30,6 +31,7 @@ __all__ = [
     "IkBatchResult",
     "IkPathResult",
     "IkResult",
+    "IkSolutions",
     "IkSolver",
     "PlanningScene",
     "Pose",
@@ -53,6 +55,7 @@ __getattr__, __dir__ = on_first_use(
         "IkBatchResult": "solver.result",
         "IkPathResult": "solver.result",
         "IkResult": "solver.result",
+        "IkSolutions": "solver.solutions",
         "IkSolver": "solver.solver",
         "Pose": "model.pose",
         "PlanningScene": "scene.planning_scene",

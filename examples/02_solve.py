@@ -23,9 +23,13 @@ near = solver.solve(T, seed=q_before, solve_type="distance")  # the nearest to t
 moved, least = (np.linalg.norm(each.q - q_before) for each in (result, near))
 print(f"from where the arm is, that is {moved:.2f} rad away, the nearest {least:.2f} rad")
 
-# A seventh joint leaves the elbow free, so that there are endlessly many: some that differ.
-several = solver.solve_all(T, count=6)
-print(f"{len(several)} solutions; joint 3 at {[round(float(q[2]), 2) for q in several]}")
+# A seventh joint leaves the elbow free, so that there are endlessly many: some that differ. The arm
+# can move between those of one family while the tip stays.
+several = solver.solve_all(T, count=12)
+print(f"{len(several)} solutions in {several.num_families} families")
+for k, q in enumerate(several.representatives):
+    angles = several[several.families == k, 2]
+    print(f"family {k}: elbow {q[3]:.3f} rad, joint 3 at {np.round(angles, 2)}")
 
 goals = robot.fk(robot.random(1000, np.random.default_rng(0)))  # (1000, 4, 4)
 batch = solver.solve_batch(goals)  # uses all cores

@@ -51,6 +51,7 @@ COMPARISON = (
 )  # fmt: skip
 CLEARANCE_HEADING = "clearance [mm]"
 SOLVE_TYPE_NAMES = ("speed", "distance", "nearest", "manipulability", "clearance")
+SAME_FAMILY = "self-motion within the limits leads to all solutions with the same family number"
 MAX_DRAWN_STEPS = 5000  # maximum number of steps that are drawn
 NEAR_MISS = 1e-3, 0.01  # [m], [rad] maximum errors for which looser tolerances are suggested
 DEFAULT_TOLERANCE = 1e-6  # [m or rad] default of both tolerances
@@ -160,10 +161,22 @@ def _list_solutions(question: Question, method: str, count: int, as_json: bool) 
     found = solver.solve_all(question.T, count, question.seed, question.task)
     if as_json:
         joints = [question.robot.named(q) for q in found]
-        output.print_json({**question.facts(), "method": solver.method, "solutions": joints})
+        errors = {
+            "families": found.families,
+            "position_errors": found.position_error,
+            "rotation_errors": found.rotation_error,
+        }
+        document = {**question.facts(), "method": solver.method, "solutions": joints, **errors}
+        output.print_json(document)
     else:
-        rows = [[str(i), *(figure(x, 4) for x in q)] for i, q in enumerate(found, start=1)]
-        print_table(stdout_console(), ["", *question.robot.joint_names], rows, left=())
+        rows = [
+            [str(i), str(family), *(figure(x, 4) for x in q)]
+            for i, (q, family) in enumerate(zip(found, found.families, strict=True), start=1)
+        ]
+        headings = ["", "family", *question.robot.joint_names]
+        print_table(stdout_console(), headings, rows, left=())
+        if found:
+            print_note(stdout_console(), SAME_FAMILY)
     return [] if len(found) else ["no solution found"]
 
 

@@ -66,13 +66,15 @@ def tree_from_dh(
     try:
         numbered = enumerate(rows, start=1)
     except TypeError as error:  # not an iterable, or an array without dimensions
-        message = f"DH rows must be a sequence of mappings; got {quoted(rows)}"
+        message = f"DH rows must be a sequence of mappings or lists; got {quoted(rows)}"
         raise RobotModelError(message) from error
     checked = []
     for number, row in numbered:
         if number > MAX_DH_ROWS:
             raise RobotModelError(f"there are more than {MAX_DH_ROWS} DH rows")
         checked.append(_row(row, number))
+    if not checked:
+        raise RobotModelError("DH rows must have at least one row, one for each joint; got none")
     joints: list[Joint] = []
     parent, origin = base, np.eye(4)
     for row in checked:

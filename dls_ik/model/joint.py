@@ -199,7 +199,10 @@ def ordered_values(q: Any, joint_names: tuple[str, ...], known: Collection[str] 
     _refuse_unknown(q, joint_names, known)
     missing = [name for name in joint_names if name not in q]
     if missing:
-        raise JointValueError(f"joint values by name lack {listing(map(repr, missing))}")
+        raise JointValueError(
+            f"joint values by name need every joint of {listing(joint_names)}; missing: "
+            f"{listing(missing)}"
+        )
     try:
         return np.stack(np.broadcast_arrays(*(q[name] for name in joint_names)), axis=-1)
     except ValueError as error:
@@ -254,7 +257,10 @@ def checked_values(q: Any, joint_names: tuple[str, ...], known: Collection[str] 
     try:
         values = real_array(q)
     except (TypeError, ValueError, OverflowError) as error:
-        raise JointValueError(f"joint values must be numbers: {error}") from error
+        raise JointValueError(
+            f"joint values must be {len(joint_names)} numbers ({listing(joint_names)}), or a "
+            f"mapping by name; got {quoted(q)}"
+        ) from error
     if values.ndim not in (1, 2) or values.shape[-1] != len(joint_names):
         raise JointValueError(
             f"expected {len(joint_names)} joint values ({listing(joint_names)}); "
@@ -282,7 +288,7 @@ def checked_configuration(
     if values.ndim != 1:
         raise JointValueError(
             f"expected one configuration of {len(joint_names)} joint values; "
-            f"got an array of shape {values.shape}"
+            f"got an array of shape {values.shape}: give one of its rows"
         )
     return values
 

@@ -154,11 +154,13 @@ def validated_pose(T: Any, position_only: bool = False) -> Array:
     except (TypeError, ValueError, OverflowError) as error:
         raise PoseError(f"{POSE_FORMS}; got {quoted(T)}") from error
     if pose.shape != (4, 4):
-        raise PoseError(f"{POSE_FORMS}; got an array of shape {pose.shape}{_hint(pose.shape)}")
+        shown = f"an array of shape {pose.shape}" if pose.ndim else quoted(T)
+        raise PoseError(f"{POSE_FORMS}; got {shown}{_hint(pose.shape)}")
     if not (np.abs(pose) <= MAX_POSE_COORDINATE).all():
         raise PoseError(f"a pose must be finite, and within {MAX_POSE_COORDINATE:g} m; got\n{pose}")
     if not np.allclose(pose[3], (0.0, 0.0, 0.0, 1.0), rtol=0.0, atol=1e-9):
-        hint = ": is it transposed?" if (pose[:, 3] == (0.0, 0.0, 0.0, 1.0)).all() else ""
+        is_transposed = (pose[:, 3] == (0.0, 0.0, 0.0, 1.0)).all()
+        hint = ": it seems transposed, use T.T" if is_transposed else ""
         raise PoseError(f"the last row of a pose must be (0, 0, 0, 1); got {pose[3]}{hint}")
     rotation = pose[:3, :3]
     off = roughness(rotation)
@@ -180,6 +182,8 @@ def _hint(shape: tuple[int, ...]) -> str:
     """
     if shape == (7,):
         return ": write x y z and a quaternion x y z w as (T[:3], T[3:])"
+    if len(shape) == 3 and shape[1:] == (4, 4):
+        return ": solve_batch takes several poses of one tip"
     return f": {ALONE}" if shape == (3,) else ""
 
 

@@ -9,14 +9,14 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dls_ik.core.types import WIDEST, Array, Chain
-from dls_ik.errors import JointValueError, OptionError, RobotModelError
+from dls_ik.errors import ChainError, JointValueError, OptionError, RobotModelError
 from dls_ik.lazy_property import cached_property
 from dls_ik.model.chain import (
     NamedChain,
@@ -26,6 +26,7 @@ from dls_ik.model.chain import (
     tip_jacobians,
     tip_poses,
 )
+from dls_ik.model.descriptions import described_tree, named_tree
 from dls_ik.model.dh import DhRow, load_dh, tree_from_dh
 from dls_ik.model.ends import (
     Offsets,
@@ -34,7 +35,6 @@ from dls_ik.model.ends import (
     choose_ends,
     moved_link,
 )
-from dls_ik.model.files import shipped_urdf
 from dls_ik.model.joint import (
     TURN,
     JointValues,
@@ -42,7 +42,7 @@ from dls_ik.model.joint import (
     checked_values,
     intersect_limits,
 )
-from dls_ik.model.load import described_tree, read_tree
+from dls_ik.model.load import read_tree
 from dls_ik.model.rotations import inverse
 from dls_ik.model.tree import Tree
 from dls_ik.text import did_you_mean, listing, quoted
@@ -262,18 +262,23 @@ class RobotModel:
 
     @classmethod
     def from_name(cls, name: str, base: str | None = None, tip: TipNames = None) -> RobotModel:
-        """Load a robot that comes with the package; see ``dls_ik.model.shipped_names()``.
+        """Load a robot that comes with the package, or that an installed library describes.
+
+        ``dls_ik.model.shipped_names()`` lists the robots of the package. The libraries are
+        example-robot-data, and robot_descriptions, which clones a Git repository at the first use
+        of a robot. Neither comes with this package.
 
         Args:
-            name: Name of the robot.
+            name: Name of the robot, such as ``"wam"``, ``"panda"`` or ``"ur5e"``.
             base: Base link; see :meth:`from_tree`.
             tip: Tip link or tip links; see :meth:`from_tree`.
 
         Raises:
-            RobotModelError: If the name is unknown.
+            RobotModelError: If the name is unknown; the message says what to install, or suggests
+                names. If robot_descriptions cannot clone the repository.
             ChainError: If the base or a tip is not valid; see :meth:`from_tree`.
         """
-        return cls.from_urdf(shipped_urdf(name), base, tip)
+        return cls.from_tree(named_tree(name), base, tip)
 
     @classmethod
     def wam(cls) -> RobotModel:
@@ -344,16 +349,25 @@ class RobotModel:
 
         Raises:
             JointValueError: If a joint is not one of `joint_names`, or a position is not finite or
-                outside the limits.
+                outside the limits, or `values` is not a mapping.
             ChainError: If no joint remains.
         """
+        if not isinstance(values, Mapping):
+            raise JointValueError(
+                "joints to lock must be a mapping of names to positions, such as "
+                f"{{{self.joint_names[0]!r}: 0.0}}; got {quoted(values)}"
+            )
+        if set(self.joint_names) <= set(values):
+            raise ChainError(f"all {self.n} joints are locked; leave at least one joint free")
+        value: Any
         for name, value in values.items():
             if name not in self.joint_names:
                 hint = did_you_mean(name, self.joint_names, "; {}")
                 names = listing(self.joint_names)
                 raise JointValueError(f"cannot lock joint {quoted(name)}: joints are {names}{hint}")
             i = self.joint_names.index(name)
-            if not self.lower[i] <= value <= self.upper[i] or not np.isfinite(value):
+            inside = isinstance(value, Real) and self.lower[i] <= value <= self.upper[i]
+            if not inside or not np.isfinite(value):
                 raise JointValueError(
                     f"joint {name!r} must be locked from {self.lower[i]:g} to {self.upper[i]:g} "
                     f"[{self.units[i]}]; got {quoted(value)}"

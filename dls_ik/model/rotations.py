@@ -108,10 +108,10 @@ def not_a_rotation(R: Array, allowed: float) -> str:
     off = np.abs(R @ R.T - np.eye(3)).max()
     if np.linalg.det(R) < 0.0 and off <= allowed:
         return "it is a reflection (determinant -1): flip the sign of one column"
-    message = f"R R^T differs by {off:.2g} from the identity, allowed are {allowed:g}"
+    message = f"R R^T differs by {off:.2g} from the identity, at most {allowed:g} is allowed"
     is_scaled = np.ptp(lengths) <= allowed * lengths.max() and abs(lengths.mean() - 1.0) > 1e-5
     if is_scaled and lengths.min() > 0.0:
-        return f"{message}: it is scaled by {lengths.mean():.6g}"
+        return f"{message}: it is scaled by {lengths.mean():.6g}; divide it by that number"
     return f"{message}: the closest rotation is U @ Vt of U, _, Vt = numpy.linalg.svd(R)"
 
 
@@ -152,7 +152,10 @@ def rotation_from_quaternion(quaternion: Sequence[float]) -> Array:
     length = math.hypot(*quaternion)
     if not SHORTEST_QUATERNION <= length < math.inf:
         shown = " ".join(f"{component:g}" for component in quaternion)
-        raise PoseError(f"quaternion x y z w = {shown} cannot be normalised")
+        raise PoseError(
+            f"quaternion x y z w = {shown} cannot be normalised; 0 0 0 1 is no rotation, and the "
+            "length must be finite and above 0"
+        )
     return np.array(rotation_of_unit(*(component / length for component in quaternion)))
 
 

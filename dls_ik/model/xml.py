@@ -58,7 +58,7 @@ def read_document(
     path, shown = Path(source), quoted(os.fspath(source))
     try:
         if not path.is_file():
-            raise error(f"{shown} is neither {kind} text nor an existing file")
+            raise error(f"{shown} is neither {kind} text nor an existing file; give one of them")
         return read_file(path, MAX_XML_BYTES), path.parent
     except (OSError, ValueError) as failure:
         reason = getattr(failure, "strerror", None) or type(failure).__name__

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import io
+import os
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -82,14 +83,20 @@ def check_picture(path: Path) -> None:
     new_figure(1.0, 1.0)
 
 
-def save_picture(path: Path, figure: Figure, dpi: int = 150) -> None:
+def save_picture(path: str | os.PathLike[str], figure: Figure, dpi: int = 150) -> None:
     """Save a figure in the format given by the file suffix; equal figures give equal files.
+
+    Args:
+        path: File to write.
+        figure: Figure.
+        dpi: Resolution [dots per inch].
 
     Raises:
         DlsIkError: If the suffix is not supported, or matplotlib is not installed.
     """
     import matplotlib as mpl
 
+    path = Path(path)
     check_picture(path)
     date = _DATES.get(path.suffix.lower())
     with mpl.rc_context({"svg.hashsalt": "dls_ik"}):  # same ids at each save

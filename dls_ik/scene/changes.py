@@ -309,7 +309,8 @@ def known_object(now: SceneSnapshot, name: str) -> PlacedBody:
         where = (
             f"; it is attached to {quoted(now.attached[name].link)}" if name in now.attached else ""
         )
-        hint = where or f"; {suggest_names([name], now.objects)}"
+        known = suggest_names([name], now.objects) if now.objects else "the world has no objects"
+        hint = where or f"; {known}"
         raise SceneError(f"no object {quoted(name)} in the world{hint}")
     return now.objects[name]
 

@@ -392,9 +392,9 @@ def _sizes(given: ArrayLike, what: str) -> Array:
     values = _numbers(given, (what.count(",") + 1,), what)
     if not (values >= MIN_SHAPE_SIZE).all():
         shown = " ".join(f"{value:g}" for value in values)
-        raise SceneError(
-            f"{what}, each from {MIN_SHAPE_SIZE:g} to {MAX_SHAPE_SIZE:g} m; got {shown}"
-        )
+        valid = f"{what}, each" if "," in what else what
+        bounds = f"from {MIN_SHAPE_SIZE:g} to {MAX_SHAPE_SIZE:g} m"
+        raise SceneError(f"{valid} {bounds}; got {shown}")
     return values
 
 

@@ -21,7 +21,7 @@ from dls_ik.core.types import Array
 from dls_ik.errors import HeldError, MethodError, StaleTargetError
 from dls_ik.model.joint import JointValues
 from dls_ik.model.pose import PoseLike
-from dls_ik.model.robot import RobotModel
+from dls_ik.model.robot import RobotModel, checked_robot
 from dls_ik.scene.planning_scene import PlanningScene
 from dls_ik.servo.guard import TightPair
 from dls_ik.servo.knots import Knots, trajectory_knots
@@ -119,7 +119,7 @@ class Controller:
         workspace: Sequence[Bound] = (),
         **options: Unpack[ControllerKeywords],
     ) -> None:
-        self.robot = robot
+        self.robot = checked_robot(robot)
         self.options, method_options = split_options(options, robot.joint_names)
         self._tracker = build_tracker(
             robot, method, self.options, method_options, executor, scene, workspace

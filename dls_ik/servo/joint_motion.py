@@ -124,7 +124,7 @@ def _goal_configurations(
     """
     found = result.q[None]
     if result.success:
-        others = solver.solve_all(T, MAX_GOALS, q)
+        others = solver.solve_all(T, MAX_GOALS, q).q
         if solver.scene is not None:
             clearest = solver.solve(T, q, solve_type="clearance")
             others = np.vstack([others, clearest.q]) if clearest.success else others

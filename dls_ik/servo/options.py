@@ -25,6 +25,7 @@ from dls_ik.solver.options import (
 )
 from dls_ik.text import listing, quoted, suggest_names
 
+USUAL_SPEED_NAMES = ("speed", "max_speed", "tip_speed", "max_velocity")
 HOLD, JOINT_MOTION = "hold", "joint_motion"
 SETTLE, STOP, FINISH = "settle", "stop", "finish"
 
@@ -186,7 +187,8 @@ def split_options(
     method_options = {f.name for f in fields(SolverOptions)}
     unknown = sorted(set(given) - set(own) - method_options)
     if unknown:
-        known = suggest_names(unknown, (*own, *sorted(method_options)), USUAL_NAMES)
+        usual = {**USUAL_NAMES, **dict.fromkeys(USUAL_SPEED_NAMES, "max_linear_speed")}
+        known = suggest_names(unknown, (*own, *sorted(method_options)), usual)
         raise OptionError(f"unknown option {listing(unknown)}; {known}")
     checked = {n: checked_value(own[n], given[n], joint_names) for n in given if n in own}
     left = {name: value for name, value in given.items() if name not in own}

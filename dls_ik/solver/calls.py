@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Solver calls: one pose with a timeout, all solutions of a pose, and batches on all cores."""
+"""Solver calls: one pose with a timeout, and batches on all cores."""
 
 from __future__ import annotations
 
@@ -10,14 +10,11 @@ import threading
 import time
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dls_ik.core.fast.table import LEAF_ROWS
-from dls_ik.core.search import unwind
 from dls_ik.core.selection import (
     ATTEMPTS_COLUMN,
     FOUND_ALL,
@@ -25,11 +22,9 @@ from dls_ik.core.selection import (
     FOUND_COLUMN,
     FOUND_NOTHING,
     RANDOM_STATE_COLUMN,
-    SELECT_FIRST,
-    SELECT_NEAREST,
     STEPS_COLUMN,
 )
-from dls_ik.core.types import WIDEST, Array, Rows
+from dls_ik.core.types import Array, Rows
 from dls_ik.errors import BatchInterrupted, JointValueError, PoseError
 from dls_ik.model.joint import JointValues, ordered_values, real_array
 from dls_ik.model.pose import PoseLike
@@ -38,19 +33,12 @@ from dls_ik.solver.conclusion import conclude, has_answer, pairs_in_the_way
 from dls_ik.solver.options import checked_count
 from dls_ik.solver.poses import batch_poses, checked_poses, is_plain
 from dls_ik.solver.result import IkBatchResult, IkResult, Status
-from dls_ik.solver.search import Search, attempts_of, found, put_back, some_rows
+from dls_ik.solver.search import Search, attempts_of, put_back, some_rows
 
 Result = TypeVar("Result")
 Progress = Callable[[int, int], None]
 
 SLICE_DURATION = 0.01  # [s] approximate duration of the attempts between two clock readings
-
-# All solutions of a pose:
-# Two solutions are distinct if sqrt(joint weight) * difference is larger for some joint [rad or m].
-MIN_SOLUTION_DIFFERENCE = 0.1
-STARTS_PER_ROUND = 64
-MAX_FRUITLESS_ROUNDS = 16  # maximum number of rounds in a row without a new solution
-MAX_SEARCH_ROUNDS = 200
 
 # Batches:
 BATCH_RESTARTS = 1000  # maximum number of restarts per pose if max_restarts is None
@@ -232,117 +220,6 @@ def _as_given(search: Search, T: Any, seed: Any) -> tuple[Array, Array] | None:
     if seed is None:
         return T.reshape(1, k, 4, 4), search.middle
     return (T.reshape(1, k, 4, 4), seed[None]) if is_plain(seed, (search.robot.n,)) else None
-
-
-# All solutions of a pose
-
-
-def solve_all(search: Search, T: PoseLike, count: int, seed: JointValues | None) -> Array:
-    """Find at most `count` distinct solutions of the pose T; see :meth:`dls_ik.IkSolver.solve_all`.
-
-    Returns:
-        Solutions (s, n) [rad or m], sorted by the distance from the seed.
-    """
-    count = checked_count("count", count, 0)
-    poses, near = search.checked(T, seed)
-    weights = search.problem.starts.joint_weights
-    kept = _distinct(weights, near[:0], _nearest_solution(search, poses, near))
-    if len(kept) == 0 and search.proves_unreachable(poses)[0]:
-        return kept
-    if len(kept) < count and search.problem.has_table:
-        kept = _distinct(weights, kept, _solutions(search, poses, None, near))
-    rng = np.random.default_rng(search.options.random_seed)
-    low, high = _bounds_of_starts(search, near)
-    num_fruitless = 0
-    for _ in range(MAX_SEARCH_ROUNDS):
-        if len(kept) >= count or num_fruitless >= MAX_FRUITLESS_ROUNDS:
-            break
-        starts = rng.uniform(low, high, (STARTS_PER_ROUND, search.robot.n))
-        more = _distinct(weights, kept, _solutions(search, poses, starts, near))
-        num_fruitless = 0 if len(more) > len(kept) else num_fruitless + 1
-        kept = more
-    distances = ((kept - near) ** 2) @ weights
-    return kept[np.argsort(distances, kind="stable")[:count]]
-
-
-def _nearest_solution(search: Search, poses: Array, near: Array) -> Array:
-    """Search for the solution closest to a configuration, as with `solve_type="distance"`.
-
-    Args:
-        search: Search.
-        poses: (1, k, 4, 4) desired pose.
-        near: (1, n) configuration [rad or m].
-
-    Returns:
-        The solution as (1, n) [rad or m]; (0, n) if none is found.
-    """
-    row = search.new_rows(1)
-    replace(search, kind=SELECT_NEAREST).attempt(poses, near, search.options.num_candidates, row)
-    return _admissible(search, row.best[found(row)], near)
-
-
-def _solutions(search: Search, poses: Array, starts: Array | None, near: Array) -> Array:
-    """Make one attempt from each start, and return the solutions (s, n) [rad or m].
-
-    Args:
-        search: Search.
-        poses: (1, k, 4, 4) desired pose.
-        starts: (b, n) start configurations [rad or m]; None stands for starts of the start table.
-        near: (1, n) configuration [rad or m]. Joints that can make full turns are turned to the
-            position closest to this configuration.
-    """
-    b = LEAF_ROWS if starts is None else len(starts)
-    rows = search.new_rows(b)
-    anywhere = replace(search, kind=SELECT_FIRST, max_change=np.full(search.robot.n, np.inf))
-    if starts is None:
-        rows.counts[:, ATTEMPTS_COLUMN] = np.arange(b)  # the count i selects start i of the table
-    Ts = np.repeat(poses, b, axis=0)
-    anywhere.attempt(Ts, near if starts is None else starts, 1, rows, starts is not None)
-    solved, robot = rows.best[found(rows)], search.robot
-    for q in solved:
-        unwind(search.problem.starts.periodic, robot.lower, robot.upper, near[0], q)
-    return _admissible(search, solved, near)
-
-
-def _bounds_of_starts(search: Search, near: Array) -> tuple[Array, Array]:
-    """Return the lower and upper bounds (1, n) of random starts [rad or m].
-
-    The bounds are the joint limits, intersected with the range `max_change` around the
-    configuration `near` (1, n).
-    """
-    robot, change = search.robot, search.max_change
-    low, high = np.maximum(robot.lower, near - change), np.minimum(robot.upper, near + change)
-    lower, upper = robot.finite_limits()
-    wide = ~(high - low <= WIDEST)
-    low, high = np.where(wide, lower, low), np.where(wide, upper, high)
-    return low + 0.0, np.maximum(low, high) + 0.0  # NumPy cannot draw from 0.0 to -0.0
-
-
-def _admissible(search: Search, q: Array, near: Array) -> Array:
-    """Return the rows of q (s, n) that are inside the limits and within `max_change` of `near`.
-
-    `near` is a configuration (1, n) [rad or m].
-    """
-    return q[search.is_inside(q) & search.is_near(q, near)]
-
-
-def _distinct(weights: Array, kept: Array, more: Array) -> Array:
-    """Append the rows of `more` to `kept` that differ from all rows kept so far; return the result.
-
-    Rows differ if some joint differs by more than `MIN_SOLUTION_DIFFERENCE` after multiplication by
-    the square root of its weight.
-
-    Args:
-        weights: (n,) weights of the joint metric.
-        kept: (s, n) configurations [rad or m].
-        more: (b, n) configurations [rad or m].
-    """
-    for q in more:
-        if (
-            (np.sqrt(weights) * np.abs(kept - q)).max(axis=1, initial=0.0) > MIN_SOLUTION_DIFFERENCE
-        ).all():
-            kept = np.vstack([kept, q])
-    return kept
 
 
 # Batches

@@ -113,6 +113,31 @@ def path_html(result: Any, about: str) -> str:
     return title + _facts(facts) + _table(heads, rows)
 
 
+def solutions_html(result: Any, about: str) -> str:
+    """Return the HTML of :class:`IkSolutions`: a row for each solution, with its family and errors.
+
+    Args:
+        result: Solutions of one pose.
+        about: Text of the heading, such as the number of solutions.
+    """
+    robot = result.robot
+    units = (f"[{unit}]" for unit in robot.units)
+    joints = map(" ".join, zip(map(html.escape, robot.joint_names), units, strict=True))
+    heads = ("solution", "family", *joints, "position", "rotation")
+    rows = [
+        (
+            str(i),
+            str(result.families[i]),
+            *(f"{value:.4f}" for value in q),
+            scaled(result.position_error[i], "m", 3),
+            scaled(result.rotation_error[i], "rad", 3),
+        )
+        for i, q in enumerate(result.q)
+    ]
+    title = _title(bool(result), type(result).__name__, about)
+    return title + (_table(heads, rows) if rows else "")
+
+
 def _title(is_good: bool, name: str, text: str) -> str:
     """Return the HTML of a heading with a name and a text.
 

@@ -487,7 +487,8 @@ def _check_conditions(choice: MethodChoice, options: SolverOptions) -> None:
         nu, sigma0 = options.nu, options.sigma0
         if not (nu > sigma0 and 2.0 > nu * sigma0):  # the filter (3) is monotonic only then
             raise MethodError(
-                f"svf needs nu > sigma0 and 2 > nu * sigma0; got nu={nu}, sigma0={sigma0}"
+                f"svf needs nu > sigma0 and 2 > nu * sigma0; got nu={nu}, sigma0={sigma0}: with "
+                f"this nu, sigma0 must be below {min(nu, 2.0 / nu):.3g}"
             )
     conflict = choice.policy_conflict(options.policy)
     if conflict:
@@ -575,10 +576,8 @@ def _checked_choice(option: Any, value: Any) -> Any:
         same = [f"{alias} (same as {name})" for alias, name in aliases.items()]
         listed = ", ".join([*map(str, choices), *same])
         hint = did_you_mean(value, [*map(str, choices), *aliases], "; {}")
-        raise OptionError(
-            f"{option.name} must be one of {listed}; got {quoted(value)}{hint} "
-            f"(it sets the {option.metadata['text']})"
-        )
+        error = _refusal(option, f"one of {listed}", value)
+        raise OptionError(f"{error}{hint}")
     return kind(value)
 
 
@@ -600,5 +599,6 @@ def _checked_vector(option: Any, value: Any) -> tuple[float, ...] | None:
         numbers = tuple(float(x) for x in value)
     is_valid = numbers and all(abs(x) <= MAX_VECTOR_ENTRY for x in numbers)
     if not is_valid or isinstance(value, str):
-        raise _refusal(option, f"finite numbers of at most {MAX_VECTOR_ENTRY:g}", value)
+        valid = f"numbers of magnitude {MAX_VECTOR_ENTRY:g} at most, one for each joint"
+        raise _refusal(option, valid, value)
     return numbers

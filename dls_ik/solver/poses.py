@@ -141,7 +141,9 @@ def batch_poses(Ts: Any, k: int, position_only: Sequence[bool] = ()) -> Array:
             raise PoseError(f"{ALONE}; got an array of shape {given.shape}")
         quaternions = np.broadcast_to(IDENTITY, (*given.shape[:-1], 4))
         return matrices(given, quaternions).reshape(-1, k, 4, 4)
-    raise PoseError(f"{_batch_forms(tips)}; got an array of shape {given.shape}")
+    is_single = given.shape == (*tips, 4, 4)
+    hint = ": solve takes a single pose, solve_batch a list of it" if is_single else ""
+    raise PoseError(f"{_batch_forms(tips)}; got an array of shape {given.shape}{hint}")
 
 
 def _batch_forms(tips: tuple[int, ...]) -> str:

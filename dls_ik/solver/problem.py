@@ -446,7 +446,10 @@ class KdlAttempts(SeededAttempts):
     def __init__(self, robot: RobotModel, method: str, options: SolverOptions, task: Tasks) -> None:
         self._robot, self._method, self._goal = robot, method, options.goal()
         if not is_full_pose(robot, task):
-            raise MethodError(f"method {method!r} needs a task of the full pose of one tip")
+            raise MethodError(
+                f"method {method!r} needs a task of the full pose of one tip: use another method, "
+                "such as 'auto', for other tasks"
+            )
         if robot.n < MIN_KDL_JOINTS:
             raise MethodError(
                 f"method {method!r} needs at least {MIN_KDL_JOINTS} joints, because KDL aborts the "

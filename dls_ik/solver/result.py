@@ -11,7 +11,9 @@ from __future__ import annotations
 import enum
 import math
 import os
+from collections import Counter
 from dataclasses import dataclass, field
+from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -166,8 +168,11 @@ class IkBatchResult:
         )
 
     def __repr__(self) -> str:
-        """Return the number of solved poses and the duration."""
-        return f"{type(self).__name__}({self._about()}, {1e3 * self.duration:.3g} ms)"
+        """Return the number of solved poses, the statuses of the others, and the duration."""
+        missed = Counter(map(str, compress(self.statuses, ~self.success)))
+        failures = "".join(f", {count} {status}" for status, count in missed.most_common())
+        about = f"{self._about()}{failures}"
+        return f"{type(self).__name__}({about}, {1e3 * self.duration:.3g} ms)"
 
     def _repr_html_(self) -> str:
         """Return the results as HTML with a table of the first poses, for notebooks."""
@@ -279,8 +284,9 @@ class IkPathResult(IkBatchResult):
         missed = np.flatnonzero(~self.success)
         if len(missed):
             raise OptionError(
-                f"poses {listing(map(str, missed))} of {len(self)} are not reached, so the path is "
-                "incomplete; approximate=True makes the solver use the closest configurations"
+                f"{len(missed)} of {len(self)} poses are not reached (indices "
+                f"{listing(map(str, missed))}), so the path is incomplete; approximate=True makes "
+                "the solver use the closest configurations"
             )
         t = path_times(self.robot, self.q, times, rate)
         warn_of_speed(self.robot, t, self.q)

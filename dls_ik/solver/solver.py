@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dls_ik.core.types import Array
 from dls_ik.errors import DlsIkError, OptionError, SceneError
 from dls_ik.model.joint import TURN, TURN_TOLERANCE, JointValues
 from dls_ik.model.pose import PoseLike
@@ -20,7 +19,6 @@ from dls_ik.model.robot import RobotModel, checked_robot
 from dls_ik.solver.calls import (
     Progress,
     pose_slices,
-    solve_all,
     solve_batch,
     solve_pose,
 )
@@ -30,6 +28,7 @@ from dls_ik.solver.paths import solve_path
 from dls_ik.solver.problem import build_problem
 from dls_ik.solver.result import IkBatchResult, IkPathResult, IkResult, Status
 from dls_ik.solver.search import Search, build_search
+from dls_ik.solver.solutions import IkSolutions, solve_all
 from dls_ik.solver.task import Task, Tasks, checked_tasks, too_few_joints
 from dls_ik.text import quoted
 
@@ -242,10 +241,11 @@ class IkSolver:
             progress: Function that is called with the number of finished poses and of all poses.
 
         Returns:
-            The results, one row per pose, with the jumps and the collisions between poses.
+            The results, one row per pose, with the jumps and the collisions between poses. Rows
+            with an invalid pose have the status ``REFUSED``.
 
         Raises:
-            PoseError: If the array of poses has the wrong shape or a pose is not valid.
+            PoseError: If the array of poses has the wrong shape.
             JointValueError: If the seed is not valid.
             OptionError: If `max_joint_step` or the task is not valid.
             MethodError: If the method does not support the task.
@@ -255,13 +255,14 @@ class IkSolver:
 
     def solve_all(
         self, T: PoseLike, count: int = 16, seed: JointValues | None = None, task: Tasks = None
-    ) -> Array:
+    ) -> IkSolutions:
         """Find distinct solutions of one pose, the closest to the seed first.
 
         Two solutions are distinct if some joint differs by more than 0.1 rad or m after
         multiplication by the square root of the joint's weight in `joint_weights`. Of solutions
         that differ by full turns of joints, only the solution closest to the seed is returned. A
-        redundant arm has infinitely many solutions, of which distinct examples are returned.
+        redundant arm has infinitely many solutions, of which distinct examples are returned;
+        :attr:`dls_ik.IkSolutions.families` tells which of them self-motion connects.
 
         Args:
             T: As for :meth:`solve`.
@@ -271,7 +272,8 @@ class IkSolver:
             task: Task of this call; default: the solver's task.
 
         Returns:
-            Solutions (s, n) [rad or m], where s is at most `count` and may be 0.
+            The solutions, with their errors and families. There are at most `count`, possibly none.
+            The result can be used like an array (s, n) of configurations [rad or m].
 
         Raises:
             PoseError: If the pose is not valid.

@@ -20,7 +20,7 @@ from dls_ik.core.workspace import new_memory
 from dls_ik.errors import MethodError, OptionError, PoseError
 from dls_ik.model.joint import JointValues, real_array
 from dls_ik.model.pose import PoseLike
-from dls_ik.model.robot import RobotModel
+from dls_ik.model.robot import RobotModel, checked_robot
 from dls_ik.solver.method import parse_method
 from dls_ik.solver.options import checked_count, solver_options
 from dls_ik.solver.plugins import MEMORY, Plugin, StepState, checked_step
@@ -86,7 +86,7 @@ class Stepper:
             raise MethodError(
                 f"method {choice.name!r} has no single steps; choose a method that is not KDL's"
             )
-        self.robot = robot
+        self.robot = checked_robot(robot)
         self.method = choice.name
         self.options = solver_options(choice, options, robot.joint_names)
         self.details = build_details(robot, choice, self.options, task)

@@ -86,7 +86,10 @@ class Task:
         for name in ("position", "rotation", "round"):
             object.__setattr__(self, name, _checked_axes(name, getattr(self, name)))
         if not self.rows:
-            raise OptionError("position and rotation of a task are both empty; give an axis")
+            raise OptionError(
+                "position and rotation of a task are both empty; give at least one axis, such as "
+                "position='xyz'"
+            )
         if not isinstance(self.frame, str) or self.frame not in FRAMES:
             raise OptionError(
                 f"frame of a task must be 'base' or 'target'; got {quoted(self.frame)}"

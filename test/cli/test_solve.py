@@ -103,10 +103,17 @@ def test_all_solutions_reach_the_pose_and_differ(robot):
     found = document("solve", "wam", *POSE, "--all", 4)
     q = np.array([list(each.values()) for each in found["solutions"]])
     assert len(q) == 4
+    same_elbow = np.abs(q[:, None, 3] - q[:, 3]) < 1e-3
+    assert found["families"][0] == 0
+    for i, k in zip(*np.nonzero(np.equal.outer(found["families"], found["families"])), strict=True):
+        assert same_elbow[i, k]
+    assert max(found["position_errors"] + found["rotation_errors"]) <= 1e-6
     np.testing.assert_allclose(
         robot.fk(q), np.broadcast_to(found["target"]["matrix"], (4, 4, 4)), atol=2e-6
     )
     assert run("solve", "wam", *POSE, "--all", 2, columns=40).stdout.count("wam_j7") == 2
+    shown = " ".join(run("solve", "wam", *POSE, "--all", 2).stdout.split())
+    assert "leads to all solutions with the same family number" in shown
     assert "no solution" in run("solve", "wam", *FAR, "--all", 2, code=NO_SOLUTION).stderr
 
 

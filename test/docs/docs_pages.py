@@ -59,6 +59,22 @@ def blocks(page: str) -> list[Block]:
     return found
 
 
+def code_in_column(page: str, column: int) -> list[tuple[int, str]]:
+    """The inline code in one column of all tables of a page, without the headings, by line."""
+    found, cell = [], -1
+    for token in _tokens(page):
+        if token.type == "tr_open":
+            cell = -1
+        elif token.type == "td_open":
+            cell += 1
+        elif token.type == "table_close":
+            cell = -1
+        elif token.type == "inline" and cell == column:
+            codes = (child.content for child in token.children if child.type == "code_inline")
+            found += [(token.map[0] + 1, code) for code in codes]
+    return found
+
+
 def commands(page: str) -> list[Command]:
     """The commands of a page in their order, those in sentences among them."""
     found = []

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 import docs_bench
 import pytest
 import yaml
-from docs_pages import ROOT, SESSION, SHELL, SHOWN, Command, blocks, commands, pages
+from docs_pages import ROOT, SESSION, SHELL, SHOWN, Command, blocks, code_in_column, commands, pages
 from docs_table import ONLY_WITH_ROS, RULES, STAGES, Way, rule_of, stage_of
 from docs_ways import Server, follow
 
@@ -77,6 +77,23 @@ def test_what_a_page_says_works(page, tmp_path, monkeypatch, count, own_plugins)
             objection = attempt(step, folder, count)
             wrong += [f"{page}:{line}: {objection}"] if objection else []
     count("pages followed")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_calls_beside_those_of_other_packages_work(tmp_path, monkeypatch, count):
+    page = "docs/from_other_packages.md"
+    monkeypatch.chdir(docs_bench.make(tmp_path, page))
+    names, wrong = {}, []
+    for block in blocks(page):
+        exec(block.text, names)
+    calls = code_in_column(page, 1)
+    for line, code in calls:
+        try:
+            eval(code, names)
+        except Exception as error:  # noqa: BLE001
+            wrong.append(f"{page}:{line}: {code}: {error}")
+        count("calls in tables run")
+    assert len(calls) > 50
     assert not wrong, "\n".join(wrong)
 
 

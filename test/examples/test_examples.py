@@ -15,7 +15,8 @@ SAID = {
     "01_minimal_clik.py": [r"\|e\| = \d\.\d+e-(0[7-9]|1\d) m", "inside the joint limits"],
     "02_solve.py": [
         r"off by \d\.\de-\d+ m",
-        "6 solutions",
+        r"12 solutions in \d families",
+        r"family 0: elbow \d\.\d+ rad",
         r"100\.0% of 1000 poses",
         "out of reach: UNREACHABLE",
         r"as near as it comes: [1-2]\.\d+ m",
@@ -55,6 +56,7 @@ def check(example, folder, *arguments, **variables):
         pytest.importorskip("coal", reason="coal is not installed")
     current = folder / "current"
     current.mkdir()
+    files = set(EXAMPLES.rglob("*"))
     done = run_python(EXAMPLES / example, *arguments, cwd=current, **variables)
     assert done.returncode == 0, done.stderr
     for words in SAID[example]:
@@ -65,6 +67,8 @@ def check(example, folder, *arguments, **variables):
         start = b"\x89PNG" if path.suffix == ".png" else b"# time,"
         assert path.read_bytes().startswith(start)
     assert list(current.iterdir()) == []
+    new = {path for path in set(EXAMPLES.rglob("*")) - files if "__pycache__" not in path.parts}
+    assert not new
     return {path.parent for path in saved}
 
 

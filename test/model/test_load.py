@@ -194,6 +194,48 @@ def test_robots_from_robot_descriptions(so_arm101, monkeypatch, capsys):
         RobotModel.from_description(so_arm101)
 
 
+def test_names_of_robots_in_robot_descriptions(so_arm101, monkeypatch):
+    for name in ("so_arm101", "so-arm101", so_arm101):
+        assert RobotModel.from_name(name, tip="wam_link4").name == "so101"
+        assert find_tree(name).name == "so101"
+        assert find_urdf(name).name == "so101_new_calib.urdf"
+    with pytest.raises(RobotModelError, match=r"'so_arm_101'.*did you mean .*so_arm101"):
+        RobotModel.from_name("so_arm_101")
+    monkeypatch.setitem(sys.modules, "robot_descriptions", None)
+    with pytest.raises(RobotModelError, match=r"pip install 'dls-ik\[descriptions\]' .*or example"):
+        RobotModel.from_name("so_arm101")
+
+
+@pytest.fixture
+def example_data(tmp_path, monkeypatch):
+    """Install a distribution with the files of two robots, as example-robot-data has them."""
+    (tmp_path / "example_robot_data-6.0.0.dist-info").mkdir()
+    text = "Metadata-Version: 2.1\nName: example-robot-data\nVersion: 6.0.0\n"
+    (tmp_path / "example_robot_data-6.0.0.dist-info" / "METADATA").write_text(text)
+    robots = tmp_path / "cmeel.prefix/share/example-robot-data/robots"
+    for file in ("panda_description/urdf/panda.urdf", "ur_description/urdf/ur5_robot.urdf"):
+        (robots / file).parent.mkdir(parents=True)
+        (robots / file).write_text(shipped_urdf("wam").read_text())
+    monkeypatch.syspath_prepend(tmp_path)
+    return robots
+
+
+def test_names_of_robots_in_example_robot_data(example_data, monkeypatch):
+    monkeypatch.setitem(sys.modules, "robot_descriptions", None)
+    assert RobotModel.from_name("panda").n == 7
+    assert RobotModel.from_name("ur5", tip="wam_link4").n == 4
+    assert find_urdf("ur5") == example_data / "ur_description/urdf/ur5_robot.urdf"
+    said = r"'ur5e' \(did you mean ur5\?\).* 3 robots .*pip install 'dls-ik\[descriptions\]' [^:]*$"
+    with pytest.raises(RobotModelError, match=said):
+        RobotModel.from_name("ur5e")
+
+
+def test_files_are_preferred_to_robots_of_libraries(example_data, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "panda").write_text(shipped_urdf("planar_2r").read_text())
+    assert find_tree("panda").name == "planar_2r"
+
+
 def test_a_failed_clone_is_reported_in_one_line(tmp_path, monkeypatch):
     pytest.importorskip("robot_descriptions", reason="needs robot_descriptions")
     monkeypatch.setenv("ROBOT_DESCRIPTIONS_CACHE", str(tmp_path / "file" / "no"))

@@ -230,7 +230,7 @@ def test_options_with_values_by_joint_name():
         IkSolver(WAM, "gp+dls", objective="obstacle", obstacle={"x": 1.0})
     with pytest.raises(JointValueError, match=r"'wam_j8'; did you mean wam_j1"):
         IkSolver(WAM, joint_weights={"wam_j8": 1.0})
-    with pytest.raises(JointValueError, match="lack 'wam_j2'"):
+    with pytest.raises(JointValueError, match="missing: wam_j2"):
         IkSolver(WAM, "gp+dls", reference={"wam_j1": 0.0})
 
 

@@ -15,7 +15,7 @@ from oracle import urdf_pose
 from robots import LIMIT, TEST_URDF, URDF, joint, urdf
 
 from dls_ik import IkSolver, Pose, RobotModel
-from dls_ik.errors import ChainError, JointValueError, LimitsError, OptionError
+from dls_ik.errors import ChainError, DlsIkError, JointValueError, LimitsError, OptionError
 from dls_ik.model import Joint
 
 WAM = RobotModel.from_urdf(URDF / "wam7.urdf")
@@ -72,10 +72,10 @@ def test_batches_equal_loops_and_accept_arrays_of_any_number_type():
         (["up"] * 7, ["numbers", "up"]),
         (None, ["'wam_j1'"]),
         ([[0] * 7, [0] * 6], ["numbers"]),
-        ({"wam_j1": 0}, ["lack", "'wam_j2'", "'wam_j7'"]),
+        ({"wam_j1": 0}, ["need every joint", "missing: wam_j2, wam_j3", "wam_j7"]),
         ({"wam_j1": "up", **dict.fromkeys(WAM.joint_names[1:], 0)}, ["numbers", "up"]),
         ({**dict.fromkeys(WAM.joint_names, 0), "wam_j8": 0}, ["'wam_j8'", "did you mean"]),
-        ([1j] * 7, ["numbers", "complex"]),
+        ([1j] * 7, ["numbers", "1j"]),
         (np.zeros(7, "M8[s]"), ["numbers", "datetime"]),
     ],
 )
@@ -366,6 +366,22 @@ def test_a_locked_joint_is_a_part_of_the_arm():
         robot.locked({"wam_j33": 0.5})
     with pytest.raises(JointValueError, match=r"from -2\.8 to 2\.8"):
         robot.locked({"wam_j3": 9.0})
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        (
+            [1.0],
+            r"mapping of names to positions, such as \{'wam_j1': 0\.0\}; got \[1\.0\]",
+        ),
+        ({"wam_j3": "up"}, r"locked from -2\.8 to 2\.8 \[rad\]; got 'up'"),
+        (dict.fromkeys(WAM.joint_names, 0.0), "leave at least one joint free"),
+    ],
+)
+def test_joints_that_cannot_be_locked(values, said):
+    with pytest.raises(DlsIkError, match=said):
+        WAM.locked(values)
 
 
 def test_followers_of_a_locked_joint_are_locked():

@@ -51,9 +51,12 @@ BAD = {  # values, and words of the message
     "minus inf": (changed_pose((0, 0, -np.inf)), ["finite", "inf"]),
     "last row": (changed_pose((3, 0, 0.1)), ["(0, 0, 0, 1)", "0.1"]),
     "last entry": (changed_pose((3, 3, 2.0)), ["(0, 0, 0, 1)"]),
-    "transposed": (GOOD.T.copy(), ["last row", "transposed?"]),
+    "transposed": (GOOD.T.copy(), ["last row", "use T.T"]),
     "zero": (np.zeros((4, 4)), ["last row"]),
-    "scaled": (SCALED, ["rotation", "differs by 0.02", "allowed are 0.001", "scaled by 1.01"]),
+    "scaled": (
+        SCALED,
+        ["rotation", "differs by 0.02", "0.001 is allowed", "scaled by 1.01"],
+    ),
     "shrunk": (pose_with_rotation(0.99 * R), ["rotation"]),
     "mirrored": (MIRRORED, ["rotation", "reflection", "sign of one column"]),
     "point reflection": (pose_with_rotation(-R), ["rotation"]),
@@ -251,3 +254,19 @@ def test_invalid_timeouts_are_refused(timeout):
 def test_valid_timeouts(timeout):
     result = SOLVER.solve(WAM.fk(SEED), SEED, timeout)
     assert result.success
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda solver, T: solver.solve(None), "got None"),
+        (lambda solver, T: solver.solve([T, T]), "solve_batch takes several poses"),
+        (lambda solver, T: solver.solve_batch(T), "solve takes a single pose"),
+        (lambda solver, T: solver.solve(T, "home"), "or a mapping by name; got 'home'"),
+        (lambda solver, T: solver.solve(T, np.zeros((2, 7))), "give one of its rows"),
+    ],
+)
+def test_refusals_of_common_mistakes_say_how_to_correct_them(call, said):
+    with pytest.raises(DlsIkError) as caught:
+        call(IkSolver(WAM), GOOD)
+    assert said in str(caught.value)

@@ -42,7 +42,8 @@ def test_results_have_a_short_repr():
     assert repr(SOLVER.solve(FAR, approximate=True)).startswith("IkResult(approximate, UNREACH")
     assert max(len(repr(found)), len(repr(missed))) < 200
     many = SOLVER.solve_batch([T, T, FAR])
-    assert repr(many) == f"IkBatchResult(2 of 3 solved, {1e3 * many.duration:.3g} ms)"
+    spent = f"{1e3 * many.duration:.3g} ms"
+    assert repr(many) == f"IkBatchResult(2 of 3 solved, 1 UNREACHABLE, {spent})"
     path = SOLVER.solve_path([T, T])
     assert repr(path) == f"IkPathResult(2 of 2 solved, 0 jumps, {1e3 * path.duration:.3g} ms)"
     assert many.statuses == (Status.SUCCESS, Status.SUCCESS, Status.UNREACHABLE)

@@ -10,8 +10,8 @@ from typing import Literal, get_type_hints
 import numpy as np
 import pytest
 
-from dls_ik import IkSolver, RobotModel, method_names
-from dls_ik.errors import DlsIkError, MethodError, OptionError
+from dls_ik import IkSolver, RobotModel, Stepper, method_names
+from dls_ik.errors import DlsIkError, MethodError, OptionError, RobotModelError
 from dls_ik.servo import Controller
 from dls_ik.servo.options import ControllerKeywords, ControllerOptions
 from dls_ik.solver.options import USUAL_NAMES, SolverKeywords, SolverOptions, Vector
@@ -295,3 +295,25 @@ def test_nearest_is_another_name_of_distance():
     with pytest.raises(OptionError, match=r"speed, distance, .*nearest") as e:
         IkSolver(robot, solve_type="nearst")
     assert "did you mean nearest?" in str(e.value)
+
+
+def test_a_refused_choice_names_the_option_its_meaning_and_a_similar_choice():
+    with pytest.raises(OptionError) as caught:
+        IkSolver(WAM, solve_type="neerest")
+    said = str(caught.value)
+    assert said.startswith("solve_type (solution to return: ")
+    assert said.endswith("got 'neerest'; did you mean nearest?")
+    with pytest.raises(MethodError, match=r"sigma0=0\.3: with this nu, sigma0 must be below 0\.2$"):
+        IkSolver(WAM, "svf", sigma0=0.3)
+
+
+@pytest.mark.parametrize("make", [IkSolver, Stepper, Controller])
+def test_the_name_of_a_robot_is_no_robot(make):
+    given = ("wam", "dls") if make is Stepper else ("wam",)
+    with pytest.raises(RobotModelError, match=r"such as RobotModel\.from_urdf.*got 'wam'"):
+        make(*given)
+
+
+def test_the_usual_name_of_the_speed_limit_of_a_controller():
+    with pytest.raises(OptionError, match=r"option max_speed; did you mean max_linear_speed"):
+        Controller(WAM, max_speed=1.0)

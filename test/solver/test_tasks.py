@@ -105,7 +105,7 @@ def test_is_full_pose(task, full):
         ({"rotation": "roll"}, ["rotation", "'roll'"]),
         ({"rotation": None}, ["rotation", "None"]),
         ({"position": ["x", "y"]}, ["position", "['x', 'y']"]),
-        ({"position": "", "rotation": ""}, ["give an axis", "empty"]),
+        ({"position": "", "rotation": ""}, ["give at least one axis", "empty"]),
         ({"frame": "tool"}, ["'base' or 'target'", "'tool'"]),
         ({"frame": 3}, ["'base' or 'target'", "3"]),
         ({"weights": [1.0] * 5}, ["weights", "row (6)", "[1.0, "]),
