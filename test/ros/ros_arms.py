@@ -41,11 +41,11 @@ def joint_state(values=CURRENT):
 
 
 def request(stamped=None, values=CURRENT, **fields):
-    """A request for IK: a pose, the joints at CURRENT, a second of time."""
+    """A request for IK: a pose, the joints at CURRENT, and a timeout for a busy machine."""
     whole = GetPositionIK.Request()
     asked = whole.ik_request
     asked.robot_state.joint_state = joint_state(values)
-    asked.timeout.sec = 1
+    asked.timeout.sec = 10
     if stamped is not None:
         asked.pose_stamped = stamped
     for name, value in fields.items():

@@ -19,7 +19,7 @@ NAMES = list(WAM.joint_names)
 
 @pytest.fixture(scope="module")
 def rig(request, private_domain):
-    limits = {"measurement_timeout": 2.0, "max_deviation": 2.0}
+    limits = {"measurement_timeout": 6.0, "max_deviation": 2.0}
     with Rig(f"driver_{request.param}", feedback_mode=request.param, **limits) as rig:
         rig.is_required = request.param == "required"
         yield rig
@@ -118,7 +118,7 @@ def test_noise_delay_gaps_and_single_wrong_messages_stop_nothing(rig):
         other.publish(message)
         rig.until(lambda n=heard: len(rig.states) > n + 10, "joint states")
     rig.client.node.destroy_publisher(other)
-    assert not any("fault" in s.message for s in rig.statuses)
+    assert not [s.message for s in rig.statuses if "fault" in s.message]
     rig.assert_calm()
     rig.follows()
     rig.assert_calm()

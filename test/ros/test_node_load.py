@@ -46,7 +46,7 @@ def test_requests_finish_on_the_robot_that_they_came_for():
         assert long.result().code == NO_IK_SOLUTION
         assert behind.result().success
         assert tuple(behind.result().q) == WAM.joint_names
-        after = asker.solve_async(at.poses["tip"])
+        after = asker.solve_async(at.poses["tip"], timeout=10.0)
         client.spin_until(after.done)
         assert set(after.result().q) == set(RobotModel.from_urdf(PLANAR).joint_names)
 

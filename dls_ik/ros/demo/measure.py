@@ -375,6 +375,9 @@ class Tracking:
     - figure error: distance of the tip from the closest point of the whole figure
     - missed: distance of a point of the figure from the closest point of the whole path of the
       tip; the targets of the last half second of the stream are left out
+    - jump: maximum distance between consecutive targets, plus the maximum distance that the target
+      moved between consecutive joint states; a busy machine causes gaps in which the target moves
+      on, and the tip may take the direct path
     - latency: time between sending a target and receiving the first joint states with a later
       stamp; this includes the time until the next cycle of the node
     - delivery: time between the stamp and the arrival of joint states, which is a part of the
@@ -390,6 +393,7 @@ class Tracking:
     path_error: Spread  # [m]
     figure_error: Spread  # [m]
     missed: Spread  # [m]
+    jump: float  # [m]
     heard_until: float  # fraction of targets that were sent before the last joint states arrived
     rotation_error: Spread  # [rad]
     latency: Spread  # [s]
@@ -449,6 +453,7 @@ def evaluate(
         path_error=spread(_path_errors(recording, motion)),
         figure_error=spread(_distances(tip, path[sent <= LAP])),
         missed=spread(_distances(path[(sent >= 0.0) & (sent <= min(LAP, arrived))], tip)),
+        jump=_longest_step(path[sent >= 0.0]) + _longest_step(goal[times >= 0.0]),
         heard_until=float((counted <= recording.received[-1]).mean()),
         rotation_error=spread(np.array(rotation_errors)),
         latency=spread(recording.received[answer[answered]] - counted[answered]),
@@ -457,6 +462,11 @@ def evaluate(
         state_interval=spread(np.diff(times)),
     )
     return motion, figures
+
+
+def _longest_step(points: Array) -> float:
+    """Return the maximum distance between consecutive points (m, 3) [m]."""
+    return float(np.linalg.norm(np.diff(points, axis=0), axis=1).max(initial=0.0))
 
 
 def joint_uses(robot: RobotModel, motion: RecordedMotion) -> list[JointUse]:
