@@ -5,8 +5,6 @@
 import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
-from rcl_interfaces.srv import SetParametersAtomically
-from rclpy.parameter import Parameter
 from ros_client import Client, NodeProcess, SimArmProcess
 from ros_streamer import HOME, Streamer, positions, stamped
 from ros_wam import WAM
@@ -145,36 +143,6 @@ def is_silent(client, states):
     states.clear()
     client.spin_for(0.3)
     return not states
-
-
-def test_parameters_change_while_it_runs_or_are_refused(sim):
-    _, client = sim
-    states = client.listen(JointState, "joint_states")
-    assert client.call(Trigger, "sim_arm/reset", Trigger.Request()).success
-    reaches(client, states, HOME)
-    states.clear()
-
-    def changed(**values):
-        parameters = [Parameter(name, value=v).to_parameter_msg() for name, v in values.items()]
-        request = SetParametersAtomically.Request(parameters=parameters)
-        return client.call(
-            SetParametersAtomically, "sim_arm/set_parameters_atomically", request
-        ).result
-
-    for values, words in (
-        ({"delay": 61.0}, "Max: 60"),
-        ({"rate": 100.0}, "read-only"),
-        ({"limit_velocity": False, "initial_positions": [0.0]}, "7 joint values"),
-    ):
-        answer = changed(**values)
-        assert not answer.successful
-        assert words in answer.reason
-    assert changed(limit_velocity=False).successful
-    command(client, Float64MultiArray(data=(HOME + 0.5).tolist()), ARRAYS)
-    reaches(client, states, HOME + 0.5)
-    ways = [np.abs(positions(state) - HOME).max() for state in states]
-    assert all(way < 1e-9 or abs(way - 0.5) < 1e-9 for way in ways)  # it jumps
-    assert changed(limit_velocity=True).successful
 
 
 def test_the_robot_may_come_from_the_topic_and_joints_may_be_names_alone():
