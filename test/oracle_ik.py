@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 LAWS = ("jp", "jt", "tpinv", "jd", "jf", "nf", "ed", "ied", "svf")
-STRATEGIES = ("jw", "gp", "jc", "ta", "tp", "ctp", "wln")
+STRATEGIES = ("jw", "gp", "jc", "ta", "tp", "ctp", "gwln")
 REACHES = ("clamp", "halve")
 BOUNDS = ("max", "norm", "sd", "sdls")
 
@@ -123,7 +123,7 @@ class Oracle:
         """C (n, n), by which the columns are multiplied."""
         slope, last = objectives.limits_gradient(self.robot, q), self.last_slope
         self.last_slope = slope
-        if self.parts.strategy == "wln":
+        if self.parts.strategy == "gwln":
             H = objectives.limits_value(self.robot, q)
             return strategies.least_norm_weighting(H, slope, J, self.o.alpha * e)
         return (

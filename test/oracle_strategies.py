@@ -54,7 +54,7 @@ def weighting(slope, last):
 
 
 def least_norm_weighting(H, slope, J, e):
-    """WLN: C (n, n), the root of a weight along the gradient, in a basis that begins with it.
+    """GWLN: C (n, n), the root of a weight along the gradient, in a basis that begins with it.
 
     As published: T = [g; K], J_v = J T^+, W = diag(w, 1, ...), dq = T^+ W J_v^T (J_v W J_v^T)^-1 e.
     """

@@ -51,7 +51,8 @@ def jd_lambda_squared(method: Method) -> float:
 # Error damping: the damping grows with the distance from the goal.
 #
 # J^T (J J^T + E I)^-1 with E = error_gain * norm(e)^2 (Colome & Torras 2012, Table II; Chan &
-# Lawrence 1988). In the paper, error_gain is one half.
+# Lawrence 1988). The paper does not define E; the Matlab file of its authors has an error_gain of
+# one half.
 
 
 @force_inline
@@ -69,8 +70,9 @@ def ed_lambda_squared(method: Method, error_norm: float) -> float:
 # Improved error damping: at a singular goal, where the error is zero, some damping remains.
 #
 # J^T (J J^T + E I + Omega)^-1 with E = error_gain * norm(e)^2 and Omega = omega^2 I (Colome &
-# Torras 2012, Table II; Sugihara 2009). Table V says "Omega = 0.01 I". The results of Table V are
-# reproduced with omega = 0.01, that is Omega = 0.0001 I.
+# Torras 2012, Table II; Sugihara 2009). Table V says "Omega = 0.01 I", but the Matlab file of its
+# authors adds 0.001, with which the row IED is reproduced. The default of omega is 0.01, that is
+# Omega = 0.0001 I.
 
 
 @kernel

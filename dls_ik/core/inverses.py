@@ -237,7 +237,7 @@ def invert_free_columns(
             add_unbounded(Ut, gain, Vt, e, left, part)
         else:
             apply_singular(Ut, gain, Vt, left, part)
-    if method.limits == limits.WLN:
+    if method.limits == limits.GWLN:
         limits.weigh(part, limit.axis)
     for k in range(count):
         dq[free[k]] += c[free[k]] * part[k]
@@ -401,7 +401,7 @@ def needs_whole_inverse(method: Method, params: MethodParams) -> bool:
     This is the case for CTP, and if a step bound applies to single directions while a strategy or a
     policy weights the columns or the error, because the directions then are those of C P.
     """
-    weighted = method.limits in (limits.JW, limits.WLN) or (
+    weighted = method.limits in (limits.JW, limits.GWLN) or (
         method.limits == limits.GP and params.form == 22
     )
     weighted = weighted or params.policy == damping_policies.POLICY_ACCURACY
@@ -461,7 +461,7 @@ def invert_whole(
     for j in range(n):
         for i in range(R.shape[0]):
             X[i, j] *= limit.scale[j]
-    if method.limits == limits.WLN:
+    if method.limits == limits.GWLN:
         limits.weigh_columns(X, limit.axis)
     if by_direction:
         _bounded(method, params, grouping, J, e, left, X, dq)

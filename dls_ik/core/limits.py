@@ -34,13 +34,13 @@ from dls_ik.core.types import (
     Workspace,
 )
 
-NO_LIMIT_STRATEGY, JC, CTP, ACTIVE, JW, GP, TA, TP, WLN, JC_AS_RUN = range(10)
+NO_LIMIT_STRATEGY, JC, CTP, ACTIVE, JW, GP, TA, TP, GWLN, JC_AS_RUN = range(10)
 LIMIT_IDS = {
     "none": NO_LIMIT_STRATEGY,
     "jw": JW,
     "gp": GP,
     "ta": TA,
-    "wln": WLN,
+    "gwln": GWLN,
     "jc": JC,
     "tp": TP,
     "ctp": CTP,
@@ -420,26 +420,28 @@ def ta_augmented(
     return J_v, e_v
 
 
-# WLN ----------------------------------------------------------------------------------------------
-# Weighted least norm: if the limit criterion H is high, motion along its gradient is reduced.
+# GWLN ---------------------------------------------------------------------------------------------
+# General-weighted least norm: if the limit criterion H is high, motion along its gradient is
+# reduced.
 #
 # dq = C (J C)^+ e with C^2 = I - (1 - w) g g^T, with g the unit gradient of the criterion H of
-# `limits`. The weight w depends on the predicted value H + 2 + g . J^+ e: w is 1 up to the value
-# 20, and 10^4 / (10^4 + d^4) for the value 20 + d. This is the method of row TA of Table V in the
-# public code of Colome & Torras 2012, which uses a basis of g and its complement, -(H + 2) instead
-# of H, and a gain k, which is alpha here. With diagonal weights, the strategy would be JW (Chan &
-# Dubey 1995).
+# `limits`. The weight w depends on the value H + 2 + alpha g . J^+ e, which is predicted for a step
+# alpha J^+ e: w is 1 up to the value 20, and 10^4 / (10^4 + d^4) for the value 20 + d. A weight
+# along one direction is that of Xiang, Zhong & Wei 2010; with diagonal weights, the strategy is JW
+# (Chan & Dubey 1995). The weight w is that of row TA of Table V in the Matlab file of Colome &
+# Torras 2012, which uses a basis of g and its complement, -(H + 2) instead of H, and a gain k,
+# which is alpha here.
 
 
-WLN_ONSET = 20.0  # maximum predicted value with w = 1; H + 2 is 2 if all joints are in mid-range
-WLN_WIDTH = 10.0  # excess over WLN_ONSET at which w is one half
-WLN_LEAST = 1e-6  # minimum sqrt(w); without redundancy, lower values would amplify rounding errors
+GWLN_ONSET = 20.0  # maximum predicted value with w = 1; H + 2 is 2 if all joints are in mid-range
+GWLN_WIDTH = 10.0  # excess over GWLN_ONSET at which w is one half
+GWLN_LEAST = 1e-6  # minimum sqrt(w); without redundancy, lower values would amplify rounding errors
 NEGLIGIBLE = 1e-12  # singular values up to this share of the largest one count as zero
 
 
 @allocating
-def wln_activate(chain: Chain, method: Method, q: Array, J: Array, e: Array, a: Array) -> None:
-    """Apply the strategy WLN (weighted least norm): write the vector a of C = I - a a^T.
+def gwln_activate(chain: Chain, method: Method, q: Array, J: Array, e: Array, a: Array) -> None:
+    """Apply the strategy GWLN (general-weighted least norm): write the vector a of C = I - a a^T.
 
     a is sqrt(1 - sqrt(w)) times the unit gradient of the limit criterion, with the weight w of
     motion along the gradient.
@@ -472,8 +474,8 @@ def wln_activate(chain: Chain, method: Method, q: Array, J: Array, e: Array, a: 
             for j in range(n):
                 joints += Vt[i, j] * a[j] / length
             along += task * joints / s[i]
-    d = max(0.0, H + 2.0 - WLN_ONSET + method.alpha * along) / WLN_WIDTH
-    kept = max(1.0 / sqrt(1.0 + min(d, 1e30) ** 4), WLN_LEAST)  # sqrt(w)
+    d = max(0.0, H + 2.0 - GWLN_ONSET + method.alpha * along) / GWLN_WIDTH
+    kept = max(1.0 / sqrt(1.0 + min(d, 1e30) ** 4), GWLN_LEAST)  # sqrt(w)
     for j in range(n):
         a[j] *= sqrt(1.0 - kept) / length
 
@@ -539,8 +541,8 @@ def activate(
         tp_activate(method, as_published, chain, q, h, z)
     elif method.limits == JW:
         jw_activate(chain, q, work.memory, c)
-    elif method.limits == WLN:
-        wln_activate(chain, method, q, work.J, work.e, work.limit.axis)
+    elif method.limits == GWLN:
+        gwln_activate(chain, method, q, work.J, work.e, work.limit.axis)
     elif method.limits == JC_AS_RUN:
         jacobian_within(chain, general, T_d, q, h, work)
 

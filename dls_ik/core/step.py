@@ -90,7 +90,7 @@ def _step(
     else:
         # Compute lambda^2 by the law and its policy.
         B, weight = scaled_columns(J, limit.scale), 1.0
-        if method.limits == limits.WLN:
+        if method.limits == limits.GWLN:
             limits.weigh_columns(B, limit.axis)
         lambda2 = policies.law_damping(method, params, B, e, memory)
         if params.policy == policies.POLICY_ACCURACY:
@@ -103,7 +103,7 @@ def _step(
         if is_whole and damping.is_filter(method):
             filter_columns(method, B)
             J = scaled_columns(B, 1.0 / limit.scale)
-            if method.limits == limits.WLN:
+            if method.limits == limits.GWLN:
                 limits.unweigh_columns(J, limit.axis)
         W = policies.weight_matrix(e.shape[0], general.direction, weight) if is_whole else B
         if weight != 1.0:

@@ -269,7 +269,7 @@ class LimitState(NamedTuple):
     activation: Array  # h (n,) activation of each joint's limit, 0 (free) to 1 (held)
     motion: Array  # z (n,) [rad or m]
     scale: Array  # c (n,) diagonal of C, the scale of every column
-    axis: Array  # a (n,) column scaling of the strategy WLN: C = I - a a^T
+    axis: Array  # a (n,) column scaling of the strategy GWLN: C = I - a a^T
 
 
 class Workspace(NamedTuple):

@@ -37,10 +37,12 @@ _PARTS: dict[str, tuple[str, int, dict[str, Any]]] = {
         if name != "none"
     },
     "ta": (PART_KINDS[1], limits.TA, {"objective": "centring", "mu": 0.0}),
-    "wln": (PART_KINDS[1], limits.WLN, {"alpha": 0.2}),
+    "gwln": (PART_KINDS[1], limits.GWLN, {"alpha": 0.2}),
     "dls": (PART_KINDS[0], damping.JD, {"lambda_": 0.1}),
     "odls": (PART_KINDS[0], damping.JD, {"policy": "optimal"}),
 }
+
+FORMER_NAMES = {"wln": "gwln"}  # current name by former name of a part
 
 # Long names of the parts, and of the methods that do not consist of parts.
 _LONG_NAMES = {
@@ -59,7 +61,7 @@ _LONG_NAMES = {
     "jw": "Jacobian weighting",
     "gp": "gradient projection",
     "ta": "task augmentation",
-    "wln": "weighted least norm",
+    "gwln": "general-weighted least norm",
     "jc": "joint clamping",
     "tp": "task priority",
     "ctp": "continuous task priority",
@@ -126,8 +128,8 @@ _LISTED: dict[str, tuple[str, str]] = {
     "ta": ("Egeland et al. 1991; Colome & Torras 2012, Table III",
            "adds the objective as a row to the task of a redundant arm"),
     "ta+dls": ("Deo & Walker 1993, (19)", "as ta, damped where objective and task conflict"),
-    "wln": ("Chan & Dubey 1995; Colome & Torras 2012, Table V",
-            "penalizes motion toward a limit, so that other joints move instead"),
+    "gwln": ("Xiang, Zhong & Wei 2010; Chan & Dubey 1995; Colome & Torras 2012, Table V",
+             "penalizes motion toward a limit, so that other joints move instead"),
     "jc": ("Raunhardt & Boulic 2007; Colome & Torras 2012, Table III",
            "stops a joint abruptly at its limit"),
     "jc+ed": ("Raunhardt & Boulic 2007; Chan & Lawrence 1988",
@@ -146,7 +148,7 @@ _LISTED: dict[str, tuple[str, str]] = {
 }  # fmt: skip
 
 
-reserve((*_LISTED, *_PARTS))
+reserve((*_LISTED, *_PARTS, *FORMER_NAMES))
 
 
 class MethodInfo(NamedTuple):
@@ -348,6 +350,11 @@ def _unknown(name: object, words: list[str]) -> MethodError:
     if alone is not None:
         return MethodError(
             f"unknown method {quoted(name)}; {alone} cannot be combined with other parts"
+        )
+    former = next((word for word in strange if word in FORMER_NAMES), None)
+    if former is not None:
+        return MethodError(
+            f"unknown method {quoted(name)}; method {former!r} is now {FORMER_NAMES[former]!r}"
         )
     if not strange:
         twice = next(word for i, word in enumerate(words) if word in words[:i])

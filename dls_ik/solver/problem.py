@@ -192,7 +192,7 @@ def check_service(robot: RobotModel, choice: MethodChoice, options: SolverOption
             f"{about}: form 22 is damped by alpha1 and alpha2 and needs policy='constant'; got "
             f"{options.policy!r}"
         )
-    by_limits = choice.limits in (limits.JC, limits.JW, limits.TP, limits.CTP, limits.WLN)
+    by_limits = choice.limits in (limits.JC, limits.JW, limits.TP, limits.CTP, limits.GWLN)
     by_limits |= has_objective and options.objective in _RANGE_OBJECTIVES
     if by_limits and not robot.limited.any():
         raise MethodError(

@@ -35,8 +35,8 @@ _PAPERS: dict[str, tuple[str, str, str, str, int, dict[str, str]]] = {
     "Deo & Walker 1993": (
         "article", "Deo, Arati S. and Walker, Ian D.",
         "Overview of damped least-squares methods for inverse kinematics of robot manipulators",
-        "Journal of Intelligent and Robotic Systems", 1993,
-        {"volume": "14", "doi": "10.1007/BF01254007"}),
+        "Journal of Intelligent and Robotic Systems", 1995,
+        {"volume": "14", "pages": "43--68", "doi": "10.1007/BF01254007"}),
     "Egeland et al. 1991": (
         "inproceedings", "Egeland, O. and Sagli, J. R. and Spangelo, I. and Chiaverini, S.",
         "A damped least-squares solution to redundancy resolution",
@@ -83,6 +83,10 @@ _PAPERS: dict[str, tuple[str, str, str, str, int, dict[str, str]]] = {
         "inproceedings", "Wolovich, W. A. and Elliott, H.",
         "A computational technique for inverse kinematics",
         "23rd IEEE Conference on Decision and Control", 1984, {}),
+    "Xiang, Zhong & Wei 2010": (
+        "article", "Xiang, Ji and Zhong, Congwei and Wei, Wei",
+        "General-weighted least-norm control for redundant manipulators",
+        "IEEE Transactions on Robotics", 2010, {"volume": "26"}),
 }  # fmt: skip
 _PLACE_FIELDS = {"article": "journal", "inproceedings": "booktitle", "techreport": "institution"}
 

@@ -80,9 +80,9 @@ VARIANTS = [
     ("sd", {"bug_compatible": True}),
     ("ctp+sd+svf", {"bug_compatible": True, "gamma_max": 0.1}),
     *((name, {"bug_compatible": True, "margin": 0.2}) for name in ("tp", "ctp", "gp", "ctp+sd")),
-    ("wln+jd", {"alpha": 1.0}),
-    ("wln+svf+sd", {"gamma_max": 0.1}),
-    ("wln+dls+sdls", {"gamma_max": 0.1}),
+    ("gwln+jd", {"alpha": 1.0}),
+    ("gwln+svf+sd", {"gamma_max": 0.1}),
+    ("gwln+dls+sdls", {"gamma_max": 0.1}),
     ("odls+ta", {"objective": "centring", "Delta": 0.1}),
     ("odls+jc+sd", {"Delta": 0.3, "gamma_max": 0.2}),
     ("odls+sdls", {"Delta": 0.3, "gamma_max": 0.1}),
@@ -121,7 +121,7 @@ def label(case):
 def slack(name, options, oracle, dq):
     """Return the tolerance of a step: 1e-10 of the oracle's dq, or more because of rounding.
 
-    With weights at a limit (JW, TA, WLN) the inverse is ill-conditioned, and the motion of an
+    With weights at a limit (JW, TA, GWLN) the inverse is ill-conditioned, and the motion of an
     objective (GP) mostly cancels. Objectives by differences are accurate to 1e-8, and optimal
     damping factors to 1e-3.
     """
@@ -140,7 +140,9 @@ def suits(name, options, robot, rows=6):
     by_limits = options.get("objective", "limits") in ("limits", "centring")
     if strategy == "ta" and robot.n <= rows:
         return False
-    needs = strategy in ("jw", "jc", "tp", "ctp", "wln") or (strategy in ("gp", "ta") and by_limits)
+    needs = strategy in ("jw", "jc", "tp", "ctp", "gwln") or (
+        strategy in ("gp", "ta") and by_limits
+    )
     return limited or not needs
 
 

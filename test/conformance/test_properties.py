@@ -41,14 +41,14 @@ def descends(case):
     step is shortened. Exceptions are: GP with a damped inverse, because I - J* J is not a null
     space projector (Deo & Walker 1993, 4); TA with a damped inverse, because the added row
     competes; weighted tasks (accuracy); ClampMag with a damped inverse, because it rotates the
-    error; SDLS with sliding joints; JW and WLN with SD or SDLS, because the directions are not
+    error; SDLS with sliding joints; JW and GWLN with SD or SDLS, because the directions are not
     those of J. TP and CTP equal the law outside margins, and may raise the error inside margins.
     """
     law, strategy, reach, bound = parts(case)
     exact = law == "jp" and bound in ("none", "max", "norm")
     if strategy in ("gp", "ta"):
         return exact and reach != "clamp"
-    if strategy in ("jw", "wln") and bound in ("sd", "sdls"):
+    if strategy in ("jw", "gwln") and bound in ("sd", "sdls"):
         return False
     return (reach != "clamp" or exact) and case[1].get("policy") != "accuracy"
 

@@ -132,7 +132,7 @@ for query in (scene.in_collision, scene.clearance, scene.contacts, scene.distanc
     query(q)
 scene.path_in_collision(q, q + 0.1)
 scene.plan(np.zeros(7), np.full(7, 0.1))
-for method in (None, "dls", "svf", "sdls", "ctp", "odls", "gp", "wln", "jt"):
+for method in (None, "dls", "svf", "sdls", "ctp", "odls", "gp", "gwln", "jt"):
     for limits in ({}, {"acceleration": 8.0}, {"acceleration": 8.0, "jerk": 80.0},
                    {"max_linear_speed": 0.2, "max_angular_speed": 1.0}, {"scene": scene},
                    {"workspace": [HalfSpace((0.0, 0.0, 1.0), -0.5), SphereBound(2.0)]}):

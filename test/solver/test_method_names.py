@@ -16,14 +16,14 @@ from dls_ik.solver.method import KDL_METHODS, long_name, method_info, parse_meth
 from dls_ik.solver.options import solver_options
 
 WAM = RobotModel.wam()
-STRATEGIES = ("", "jw", "gp", "jc", "ta", "wln", "tp", "ctp")
+STRATEGIES = ("", "jw", "gp", "jc", "ta", "gwln", "tp", "ctp")
 REACHES = ("", "clamp", "halve")
 BOUNDS = ("", "max", "norm", "sd", "sdls")
 PARTS = [part for room in (LAWS, STRATEGIES, REACHES, BOUNDS) for part in room if part != "svf+ed"]
 PAPERS = [
     "auto", "jp", "jt", "tpinv", "jd", "jf", "nf", "ed", "ied", "svf", "svf+ed", "sd", "svf+sd",
     "dls", "odls", "dls+clamp", "dls+max", "jt+max", "tpinv+max", "sdls", "sdls+clamp", "jw", "gp",
-    "gp+dls", "gp+odls", "ta", "wln", "jc", "tp", "ctp", "ctp+svf", "ctp+sd", "ctp+sd+svf",
+    "gp+dls", "gp+odls", "ta", "gwln", "jc", "tp", "ctp", "ctp+svf", "ctp+sd", "ctp+sd+svf",
 ]  # fmt: skip
 
 
@@ -50,7 +50,7 @@ def test_combinations_have_one_name_in_any_order_and_case_or_are_refused():
         assert choice.reach == error_clamping.CLAMPING_IDS[error or "none"]
         assert choice.step == step_bounds.STEP_BOUND_IDS[bound or "none"]
         brought = {"objective": "centring", "mu": 0.0} if strategy == "ta" else {}
-        brought |= {"alpha": 0.2} if strategy == "wln" else {}
+        brought |= {"alpha": 0.2} if strategy == "gwln" else {}
         brought |= {"dls": {"lambda_": 0.1}, "odls": {"policy": "optimal"}}.get(law, {})
         assert dict(choice.defaults) == brought
         mixed = random.sample(words, len(words))
@@ -60,6 +60,12 @@ def test_combinations_have_one_name_in_any_order_and_case_or_are_refused():
         assert named.setdefault(choice.name, choice) == choice
     meanings = {(choice.damping, *choice[2:]) for choice in named.values()}
     assert len(meanings) == len(set(named.values())) == len(named)
+
+
+@pytest.mark.parametrize("name", ["wln", "WLN+jd", "wln+svf+sd"])
+def test_the_former_name_of_a_method_is_refused_with_the_new_one(name):
+    with pytest.raises(MethodError, match="'wln' is now 'gwln'"):
+        parse_method(name)
 
 
 def test_the_names_of_the_papers_are_listed():

@@ -200,7 +200,7 @@ def test_defaults():
         assert options.position_tolerance == options.rotation_tolerance == 1e-6
         assert options.rotation_weight == 0.5  # 2 rad = 1 m
         assert options.max_restarts == (None if method == "auto" else 0)
-        if {"ta", "wln", "dls"} & set(method.split("+")):
+        if {"ta", "gwln", "dls"} & set(method.split("+")):
             continue  # tested in test_method_names
         assert {name: getattr(options, name) for name in published} == published
         assert options.error_gain == (0.1 if method == "auto" else 0.5)
