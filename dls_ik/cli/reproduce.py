@@ -223,9 +223,9 @@ def _print_report(console: Console, experiment: Experiment, report: Reproduction
     if warning:
         console.print(Text(f"{warning}.", style="yellow"))
     for table in experiment.tables:
-        console.print()
-        lines = [line for line in table.lines(report) if _has_figures(table, line)]
-        if lines or not table.series:
+        if table.is_shown(report):
+            lines = [line for line in table.lines(report) if _has_figures(table, line)]
+            console.print()
             _print_table(console, table, lines, experiment.mark_means)
     for note in report.notes:
         bullet = RichTable.grid(padding=(0, 1))

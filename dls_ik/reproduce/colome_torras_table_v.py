@@ -10,8 +10,8 @@ random goal configuration.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from math import comb, nan, sqrt
-from typing import TYPE_CHECKING, Any, NamedTuple
+from math import comb, nan
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +20,15 @@ from dls_ik.core.types import Array
 from dls_ik.errors import DlsIkError
 from dls_ik.model.robot import RobotModel
 from dls_ik.plot.canvas import BLUE, GREY, ORANGE, PALE, heading, new_figure, plain
+from dls_ik.reproduce.colome_torras_outcomes import Outcomes, figures, scores
 from dls_ik.reproduce.colome_torras_readings import (
     COMPARED,
+    FITTED_ROWS,
     GENERAL_NOTES,
     KDL_NOTE,
     KDL_ROWS,
     MEANT_READING_NAME,
+    NOT_EXPLAINED,
     NUM_PAPER_PAIRS,
     PUBLISHED_READING_NAME,
     READING_AS_MEANT,
@@ -37,17 +40,23 @@ from dls_ik.reproduce.colome_torras_readings import (
     Reading,
     printed_rows,
 )
+from dls_ik.reproduce.colome_torras_sampling import (
+    NUM_BOOTSTRAP_SAMPLES,
+    null_distribution,
+    null_test,
+)
+from dls_ik.reproduce.colome_torras_variants import VARIANTS, run_variant
 from dls_ik.reproduce.experiment import (
+    FITTED,
     SIGMAS,
     Column,
     Experiment,
+    NotPredicted,
     Progress,
     Reproduction,
     ResultTable,
     Row,
     marked,
-    mean_score,
-    percent_score,
 )
 from dls_ik.solver.method import long_name
 from dls_ik.solver.plugins import plugin_names
@@ -83,20 +92,32 @@ def run(report: Reproduction, progress: Progress) -> None:
         names = _chosen(
             report, (*reading.rows, *(plugin_names() if reading is READING_AS_MEANT else ()))
         )
+        outcomes: dict[str, Outcomes] = {}
         for name in progress.track(names, f"Table V, {reading.name}"):
-            row = _row(reading, robot, name, goals, starts, printed.get(name))
+            row, found = _row(reading, robot, name, goals, starts, printed.get(name))
             report.rows.append(row)
             _conclude(report)
+            if found is not None and "z" in row:
+                outcomes[name] = found
+        if outcomes and reading is READING_AS_PUBLISHED:
+            null = null_distribution(outcomes, rng, NUM_BOOTSTRAP_SAMPLES)
+            z = {(name, key): value for name, key, value in _all_scores(report.rows, reading.name)}
+            report.series["null"] = [null_test(null, z, reading.name)]
     if READING_AS_PUBLISHED in readings:
-        found = report.series.setdefault("slips", [])
+        changes = report.series.setdefault("slips", [])
         wanted = [(slip, row) for slip in SLIPS for row in _chosen(report, slip.rows)]
         for slip, name in progress.track(wanted, "slips"):
             ran, options = READING_AS_PUBLISHED.options_of(name)
             options = {**options, **slip.options}
             solver = IkSolver(robot, options.pop("method", ran), **options)
-            mended = figures(_in_batches(READING_AS_PUBLISHED, solver, goals, starts))
+            mended = figures(run_in_batches(READING_AS_PUBLISHED, solver, goals, starts))
             before = next(row for row in report.rows if row["method"] == name)
-            found.append(_change(slip.is_, slip.instead, name, before, mended))
+            changes.append(_change(slip.is_, slip.instead, name, before, mended))
+        variants = [each for each in VARIANTS if each.row in _chosen(report, (each.row,))]
+        for each in progress.track(variants, "variants"):
+            variant = run_variant(robot, each.step, goals, starts, each.smallest_step)
+            before = next(row for row in report.rows if row["method"] == each.row)
+            changes.append(_change(each.is_, each.instead, each.row, before, figures(variant)))
 
 
 def _chosen(report: Reproduction, names: Iterable[str]) -> list[str]:
@@ -110,10 +131,11 @@ def _row(
     goals: Array,
     starts: Array,
     printed: Row | None,
-) -> Row:
-    """Run the method of a row on all pairs, and return the row with our figures and z-scores.
+) -> tuple[Row, Outcomes | None]:
+    """Run the method of a row on all pairs; return the row of figures and z-scores, and outcomes.
 
-    If the method raises an error, return a row with the error message under the key "missing".
+    If the method raises an error, return a row with the error message under the key "missing", and
+    None.
 
     Args:
         reading: Reading that determines method and options of the row.
@@ -128,14 +150,14 @@ def _row(
     try:
         found = _one_by_one(reading, IkSolver(robot, method, **options), goals, starts)
     except DlsIkError as error:
-        return {**row, "missing": str(error)}
+        return {**row, "missing": str(error)}, None
     row |= {"long_name": long_name(method), **figures(found)}
     if printed is None:
-        return row
+        return row, found
     z = scores(found, printed, NUM_PAPER_PAIRS)
     largest = max(z, key=lambda key: abs(z[key]))
     row |= {"z": z, "largest_z": f"{z[largest]:+.1f} {SHORT_HEADINGS[largest]}"}
-    return marked(row, [key for key, value in z.items() if abs(value) > SIGMAS])
+    return marked(row, [key for key, value in z.items() if abs(value) > SIGMAS]), found
 
 
 def _one_by_one(reading: Reading, solver: IkSolver, goals: Array, starts: Array) -> Outcomes:
@@ -159,7 +181,7 @@ def _one_by_one(reading: Reading, solver: IkSolver, goals: Array, starts: Array)
     return found._replace(time=1e3 * np.array([r.duration for r in results]))
 
 
-def _in_batches(reading: Reading, solver: IkSolver, goals: Array, starts: Array) -> Outcomes:
+def run_in_batches(reading: Reading, solver: IkSolver, goals: Array, starts: Array) -> Outcomes:
     """Solve b pairs on all cores; return the outcomes, without times.
 
     Args:
@@ -203,95 +225,7 @@ def _outcomes(
     return Outcomes(solved, status == Status.SUCCESS, iterations, residual)
 
 
-# Figures of a row, and their deviation from the printed ones
-
-
-class Outcomes(NamedTuple):
-    """Results of a method for b pairs of start and goal."""
-
-    solved: NDArray[np.bool_]  # (b,) whether the goal is reached, inside joint limits or not
-    inside: NDArray[np.bool_]  # (b,) whether the goal is reached inside the joint limits
-    iterations: Array  # (b,) NaN if unknown
-    residual: Array  # (b,) norm of the final scaled error [m]
-    time: Array | None = None  # (b,) [ms]
-
-
-def figures(found: Outcomes) -> Row:
-    """Return the figures of a table row (means and shares over all pairs), by column key."""
-    row: Row = {
-        "solved_percent": 100.0 * float(found.solved.mean()),
-        "in_limits_percent": 100.0 * float(found.inside.mean()),
-        "iterations": _mean(found.iterations),
-        "iterations_solved": _mean(found.iterations[found.solved]),
-        "residual": _mean(found.residual[~found.solved]),
-    }
-    if found.time is not None:
-        row["time_ms"] = _mean(found.time)
-        row["time_solved_ms"] = _mean(found.time[found.solved])
-        row["time_in_limits_ms"] = _mean(found.time[found.inside])
-    return row
-
-
-# Minimum number of failures from which the standard deviation of the residuals is estimated
-MIN_FAILURES = 30
-
-
-def scores(found: Outcomes, printed: Row, printed_pairs: int) -> dict[str, float]:
-    """Return the z-scores of our figures minus the printed ones, by column key.
-
-    Columns that lack our figure or the printed one are left out.
-
-    Args:
-        found: Our outcomes.
-        printed: Printed row of the method.
-        printed_pairs: Number of pairs in the paper.
-    """
-    row, n = figures(found), len(found.solved)
-    shares = ("solved_percent", "in_limits_percent")
-    z = {k: percent_score(row[k], n, printed[k], printed_pairs, 0.05) for k in shares}
-    printed_solved = round(printed_pairs * printed["solved_percent"] / 100.0)
-    for key, values, count, rounding in (
-        ("iterations", found.iterations, printed_pairs, 0.05),
-        ("iterations_solved", found.iterations[found.solved], printed_solved, 0.05),
-        ("residual", found.residual[~found.solved], printed_pairs - printed_solved, 0.0005),
-    ):
-        if row[key] is not None and printed[key] is not None and min(len(values), count) > 1:
-            spread = float(values.std(ddof=1))
-            if key == "iterations" and row["iterations_solved"] is not None:
-                spread = _spread_of_iterations(found, printed, printed_pairs)
-            if key == "residual" and min(len(values), count) < MIN_FAILURES:
-                spread = max(spread, row[key], printed[key])
-            z[key] = mean_score(row[key], len(values), printed[key], count, spread, rounding)
-    return z
-
-
-def _spread_of_iterations(found: Outcomes, printed: Row, printed_pairs: int) -> float:
-    """Estimate the standard deviation of the number of iterations over all pairs.
-
-    A few unsolved pairs cause most of the deviation, and a small sample may have no unsolved pair.
-    Therefore the share of solved pairs is estimated from our sample and the printed one together.
-
-    Args:
-        found: Our outcomes.
-        printed: Printed row of the method.
-        printed_pairs: Number of pairs in the paper.
-    """
-    n, share = len(found.solved), printed["solved_percent"] / 100.0
-    p = (float(found.solved.sum()) + printed_pairs * share) / (n + printed_pairs)
-    solved, unsolved = found.iterations[found.solved], found.iterations[~found.solved]
-    if len(unsolved):
-        last = float(unsolved.mean())
-    elif share < 1.0:
-        last = (printed["iterations"] - share * printed["iterations_solved"]) / (1.0 - share)
-    else:
-        last = float(solved.mean())
-    between = p * (1.0 - p) * (last - float(solved.mean())) ** 2
-    return sqrt(p * float(solved.var()) + between)
-
-
-def _mean(values: Array) -> float | None:
-    mean = float(values.mean()) if len(values) else nan
-    return mean if np.isfinite(mean) else None
+# Changes by slips
 
 
 def _change(slip: str, instead: str, method: str, before: Row, mended: Row) -> Row:
@@ -322,7 +256,6 @@ SHORT_HEADINGS = {
     "iterations_solved": "iterations if solved",
     "residual": "residual",
 }
-NOT_EXPLAINED = ("jt", "residual")
 
 
 def _conclude(report: Reproduction) -> None:
@@ -349,14 +282,9 @@ def verdict(rows: Sequence[Row], reading: str) -> Row:
     The row has the number of compared figures, how many of these have a z-score above SIGMAS, and
     the mean squared z-score with and without the figure NOT_EXPLAINED.
     """
-    found = [
-        (value, (row["method"], key))
-        for row in rows
-        if row["reading"] == reading
-        for key, value in row.get("z", {}).items()
-    ]
-    z = np.array([value for value, _ in found])
-    rest = np.array([value for value, name in found if name != NOT_EXPLAINED])
+    found = _all_scores(rows, reading)
+    z = np.array([value for *_, value in found])
+    rest = np.array([value for *name, value in found if tuple(name) != NOT_EXPLAINED])
     return {
         "reading": reading,
         "figures": len(z),
@@ -364,6 +292,12 @@ def verdict(rows: Sequence[Row], reading: str) -> Row:
         "mean_z2": float(np.mean(z**2)),
         "mean_z2_rest": float(np.mean(rest**2)) if len(rest) else None,
     }
+
+
+def _all_scores(rows: Sequence[Row], reading: str) -> list[tuple[str, str, float]]:
+    """Return (method, column key, z-score) of all compared figures of a reading."""
+    chosen = (row for row in rows if row["reading"] == reading)
+    return [(row["method"], key, z) for row in chosen for key, z in row.get("z", {}).items()]
 
 
 def column_verdict(rows: Sequence[Row], reading: str, key: str) -> Row:
@@ -414,7 +348,7 @@ def notes(rows: Sequence[Row]) -> list[str]:
     if others:
         found.append(
             f"{others}: some figures differ by more than 3 standard deviations even as published. "
-            "Chance alone causes this in one figure of 370."
+            "How often chance alone causes this is in the table of the null hypothesis."
         )
     missing = dict.fromkeys(row["missing"] for row in rows if "missing" in row)
     for reason in missing:
@@ -502,7 +436,7 @@ TABLE_V = Experiment(
     tables=(
         ResultTable(
             (_METHOD, _NAME, *_SHARES, *_ITERATIONS, _LARGEST),
-            "As published: the methods of the public code, including its slips",
+            "As published: the methods of text and Matlab file, with four fitted values",
             where={"reading": PUBLISHED_READING_NAME},
         ),
         ResultTable(
@@ -531,7 +465,7 @@ TABLE_V = Experiment(
                     for column in (each._replace(is_plain=True), _changed(each))
                 ),
             ),
-            "Our figures when a single slip or choice of the published code is reverted",
+            "Our figures when a single slip or choice is reverted, or is that of the Matlab file",
             series="slips",
         ),
         ResultTable(
@@ -558,6 +492,22 @@ TABLE_V = Experiment(
             "Statistics by column: how many of our figures are above and below the printed ones",
             series="columns",
         ),
+        ResultTable(
+            (
+                Column("reading", "reading", is_name=True),
+                Column("figures", "figures"),
+                Column("beyond", f"beyond {SIGMAS:.0f} sigma"),
+                Column("beyond_mean", "by chance", ".1f"),
+                Column("beyond_99", "1 % of samples", ".0f"),
+                Column("mean_z2_p", "mean z^2: p", ".2g"),
+                Column("covariance_p", "with covariance: p", ".2g"),
+                Column("sign_in_limits_percent_p", "signs in limits: p", ".2g"),
+            ),
+            "Statistics of chance: p if only sampling separates our figures from the printed ones "
+            "(bootstrap over pairs, without JT's residual)",
+            series="null",
+            is_verdict=False,
+        ),
     ),
     run=run,
     plot=plot,
@@ -566,4 +516,12 @@ TABLE_V = Experiment(
     is_sampled=True,
     row_names=TABLE_V_METHODS,
     readings=(PUBLISHED_READING_NAME, MEANT_READING_NAME),
+    not_predicted=(
+        NotPredicted(
+            FITTED,
+            "the stop at 0.005 was fitted to jt, the bound 0.02 to jf, the margin 0.1 to ctp+sd "
+            "and ctp+sd+svf, the sign of the criterion to ta",
+            {"method": FITTED_ROWS},
+        ),
+    ),
 )

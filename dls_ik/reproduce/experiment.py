@@ -48,11 +48,13 @@ class Reproduction:
     complete: bool = False
     only: tuple[str, ...] = ()  # names of the rows to run; empty: all
     reading: str = ""  # name of the reading (interpretation of the paper) to run; empty: all
+    counts: dict[str, dict[str, int]] = field(default_factory=dict)  # see count_figures
 
 
 # Statistics
 
-SIGMAS = 3.0  # |z| above which figures differ; chance alone causes this in one figure of 370
+# |z| above which figures differ; chance alone causes this in one of 370 independent figures
+SIGMAS = 3.0
 MAX_SCORE = 99.0  # |z| of figures that differ although their standard deviation is 0
 
 
@@ -168,18 +170,36 @@ class ResultTable:
     is_verdict: bool = True  # whether the figures of this table count in the verdict of a report
     series: str = ""  # key of report.series with the rows; empty: report.rows
 
+    def is_shown(self, report: Reproduction) -> bool:
+        """Return whether the table has rows, or would have rows if the report were complete.
+
+        A table of one reading has none if the report has only another reading.
+        """
+        is_other = (
+            bool(report.reading) and self.where.get("reading", report.reading) != report.reading
+        )
+        return not is_other and (not self.series or bool(self.pairs(report)))
+
     def lines(self, report: Reproduction) -> list[list[Cell]]:
         """Return the cells of each row: our rows first, then printed rows that we do not have."""
+        return [[_cell(c, *pair) for c in self.columns] for pair in self.pairs(report)]
+
+    def pairs(self, report: Reproduction) -> list[tuple[Row, Row]]:
+        """Return (our row, printed row) for each line of the table, in the order of `lines`.
+
+        The printed row is empty if the paper prints none. Our row has only the names if we have
+        none.
+        """
         rows = report.series.get(self.series, []) if self.series else report.rows
         measured = [row for row in rows if self._has(row)]
         printed = {self._name(row): row for row in report.printed if self._may_have(row)}
         names = {self._name(row) for row in measured}
         is_whole = report.complete and not self.series
-        missing = [row for name, row in printed.items() if name not in names and is_whole]
-        missing = [row for row in missing if not report.only]
+        is_all = is_whole and not report.only and not report.reading
+        missing = [row for name, row in printed.items() if name not in names and is_all]
         pairs = [(row, printed.get(self._name(row), {})) for row in measured]
         pairs += [({c.key: row[c.key] for c in self.columns if c.is_name}, row) for row in missing]
-        return [[_cell(c, *pair) for c in self.columns] for pair in pairs]
+        return pairs
 
     def wide(self, report: Reproduction) -> WideTable:
         """Return the table as text; a column that has printed values is followed by these."""
@@ -242,6 +262,29 @@ def _text(column: Column, value: Any) -> str:
     return format(value, column.form) if not isinstance(value, str) else value
 
 
+# Origin of the agreement of a figure
+
+PREDICTED = "predicted"  # no value of the run was chosen with the help of this printed figure
+FITTED = "fitted"  # a value of the run was chosen so that this printed figure results
+TAUTOLOGICAL = "tautological"  # the run enforces the figure, as a bound
+IN_WORDS = "in words"  # the paper states the result in words, not as a number
+ORIGINS = (PREDICTED, FITTED, TAUTOLOGICAL, IN_WORDS)
+
+
+class NotPredicted(NamedTuple):
+    """Printed figures that a run does not predict, and the reason."""
+
+    origin: str  # FITTED or TAUTOLOGICAL
+    reason: str
+    rows: Mapping[str, tuple[Any, ...]] = {}  # allowed values by key of our row; empty: all rows
+    columns: tuple[str, ...] = ()  # keys of the columns; empty: all columns
+
+    def has(self, row: Row, key: str) -> bool:
+        """Return whether the figure with a column key in our row is one of these figures."""
+        is_row = all(row.get(name) in values for name, values in self.rows.items())
+        return is_row and (not self.columns or key in self.columns)
+
+
 # Experiments
 
 
@@ -289,6 +332,7 @@ class Experiment:
     is_sampled: bool = False  # whether a mark means a difference larger than the sampling errors
     row_names: tuple[str, ...] = ()  # names of rows that can be run alone
     readings: tuple[str, ...] = ()  # names of the readings (interpretations of the paper)
+    not_predicted: tuple[NotPredicted, ...] = ()  # all other compared figures are predicted
 
     @property
     def mark_means(self) -> str:
@@ -318,6 +362,18 @@ class Experiment:
             f"{report.samples} {self.samples_are} {reason}. Figures are comparable with "
             f"{self.samples} (the default)"
         )
+
+    def origin(self, row: Row, column: Column) -> str:
+        """Return why our figure may agree with the printed one: one of ORIGINS.
+
+        Args:
+            row: Our row.
+            column: Column of the figure.
+        """
+        if column.is_text:
+            return IN_WORDS
+        found = (each.origin for each in self.not_predicted if each.has(row, column.key))
+        return next(found, PREDICTED)
 
     def about(self, report: Reproduction) -> str:
         """Return one line about a report: number and kind of samples, seed, any interruption."""
@@ -395,8 +451,42 @@ def complete(experiment: Experiment, report: Reproduction, progress: Progress) -
         report: Report that :func:`begin` returned.
         progress: Display of the progress.
     """
-    experiment.run(report, progress)
-    report.complete = True
+    try:
+        experiment.run(report, progress)
+        report.complete = True
+    finally:
+        report.counts = count_figures(experiment, report)
+
+
+def count_figures(experiment: Experiment, report: Reproduction) -> dict[str, dict[str, int]]:
+    """Count the printed figures that are compared with ours, and those that agree, by origin.
+
+    Tables and columns that are not part of the verdict, such as times, are not counted, nor are
+    numbers of ours next to words of the paper. All counts are 0 if the samples are too few
+    (:meth:`Experiment.is_comparable`).
+
+    Args:
+        experiment: Experiment of the report.
+        report: Report to count; it may be incomplete.
+
+    Returns:
+        For each of ORIGINS the numbers ``agree`` and ``compared``.
+    """
+    counts = {origin: {"agree": 0, "compared": 0} for origin in ORIGINS}
+    if not experiment.is_comparable(report):
+        return counts
+    for table in (each for each in experiment.tables if each.is_verdict):
+        for (ours, printed), line in zip(table.pairs(report), table.lines(report), strict=True):
+            for column, cell in zip(table.columns, line, strict=True):
+                if not (cell.printed and column.is_compared) or cell.measured == EMPTY:
+                    continue
+                is_word = isinstance(printed.get(column.key), str)
+                if is_word and not isinstance(ours.get(column.key), str | int):
+                    continue
+                count = counts[experiment.origin(ours, column)]
+                count["compared"] += 1
+                count["agree"] += not cell.differs
+    return counts
 
 
 ALL_EXPERIMENTS = "all"

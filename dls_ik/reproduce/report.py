@@ -24,13 +24,14 @@ from typing import NamedTuple
 
 import dls_ik
 from dls_ik.reproduce.experiment import (
-    EMPTY,
     MARK,
+    ORIGINS,
     PRINTED_HEADING,
     Experiment,
     Reproduction,
     ReproductionError,
     WideTable,
+    count_figures,
 )
 from dls_ik.text import json_text
 
@@ -51,7 +52,7 @@ PAPERS = {
     "Tabaczynski 2005": "M. Tabaczynski: Jacobian solutions to the inverse kinematics problem. "
     "Final project, Math 128, Tufts University, 2005.",
     "Deo & Walker 1993": "A. S. Deo, I. D. Walker: Overview of damped least-squares methods for "
-    "inverse kinematics of robot manipulators. J. Intelligent and Robotic Systems 14. "
+    "inverse kinematics of robot manipulators. J. Intelligent and Robotic Systems 14, 1995. "
     "doi:10.1007/BF01254007",
     "Matos 2016": "J. Matos: Inverse kinematics solver using damped least squares method. Tutorial "
     "for the 5-joint DASL arm, 2016.",
@@ -70,8 +71,8 @@ class Section(NamedTuple):
     notes: Sequence[str]
     legend: str  # legend of the tables; may be empty
     picture: bytes  # SVG
-    agree: int  # number of printed figures that agree with ours
-    compared: int  # number of printed figures compared with ours
+    counts: Mapping[str, Mapping[str, int]]  # see count_figures
+    reasons: tuple[tuple[str, str], ...]  # (origin, reason) of the figures that are not predicted
 
 
 class Document(NamedTuple):
@@ -106,8 +107,7 @@ def _interruption(parts: Sequence[str], left_out: Sequence[str]) -> str:
 
 
 def _section(each: Experiment, report: Reproduction) -> Section:
-    agree, compared = compared_figures(each, report)
-    tables = [table for table in each.tables if table.lines(report) or not table.series]
+    tables = [table for table in each.tables if table.is_shown(report)]
     return Section(
         each.what,
         each.source.partition(",")[0],
@@ -118,25 +118,9 @@ def _section(each: Experiment, report: Reproduction) -> Section:
         [*filter(None, [each.warning(report)]), *report.notes],
         LEGEND.format(each.mark_means) if report.printed else "",
         _svg(each, report),
-        agree,
-        compared,
+        count_figures(each, report),
+        tuple((kind.origin, kind.reason) for kind in each.not_predicted),
     )
-
-
-def compared_figures(each: Experiment, report: Reproduction) -> tuple[int, int]:
-    """Return how many printed figures of an experiment agree with ours, and how many are compared.
-
-    Tables and columns that are not part of the verdict, such as times, are not counted. Both
-    numbers are 0 if the samples are too few (:meth:`Experiment.is_comparable`).
-    """
-    agree = compared = 0
-    for table in each.tables if each.is_comparable(report) else ():
-        for line in table.lines(report) if table.is_verdict else []:
-            for column, cell in zip(table.columns, line, strict=True):
-                if cell.printed and column.is_compared and cell.measured != EMPTY:
-                    compared += 1
-                    agree += not cell.differs
-    return agree, compared
 
 
 def provenance(command: Sequence[str]) -> list[tuple[str, str]]:
@@ -184,18 +168,24 @@ def _svg(each: Experiment, report: Reproduction) -> bytes:
     return buffer.getvalue()
 
 
-def verdicts(document: Document) -> list[tuple[str, int, int]]:
-    """Return (name, number of agreeing figures, number of compared figures) for each paper.
+def verdicts(document: Document) -> WideTable:
+    """Return a table that counts agreeing and compared figures, for each paper and origin.
 
-    If there are several papers, the last entry has the name "all" and the sums.
+    If there are several papers, the last row has the name "all" and the sums.
     """
-    found = [
-        (paper, sum(each.agree for each in some), sum(each.compared for each in some))
-        for paper, some in ((paper, list(group)) for paper, group in _by_paper(document))
-    ]
-    if len(found) > 1:
-        found.append(("all", sum(row[1] for row in found), sum(row[2] for row in found)))
-    return found
+    papers = [(paper, list(some)) for paper, some in _by_paper(document)]
+    if len(papers) > 1:
+        papers.append(("all", document.sections))
+    lines = []
+    for paper, some in papers:
+        line = [paper]
+        for origin in ORIGINS:
+            agree, compared = (
+                sum(each.counts[origin][key] for each in some) for key in ("agree", "compared")
+            )
+            line.append(f"{agree} of {compared}")
+        lines.append(line)
+    return WideTable(["paper", *ORIGINS], [True, *(False for _ in ORIGINS)], lines)
 
 
 def _by_paper(document: Document) -> list[tuple[str, list[Section]]]:
@@ -204,6 +194,11 @@ def _by_paper(document: Document) -> list[tuple[str, list[Section]]]:
 
 
 VERDICT = "Printed figures that agree with ours, without times"
+VERDICT_LEGEND = (
+    "predicted: no value of the run was chosen with the help of the figure; fitted: a value of the "
+    "run was chosen so that the figure results; tautological: the run enforces the figure; in "
+    "words: the paper states a result, not a number. Only predicted figures test the reproduction."
+)
 
 
 def check_report(path: Path) -> None:
@@ -255,9 +250,8 @@ def _embedded(picture: bytes) -> str:
 
 def markdown(document: Document, pictures: Mapping[str, str]) -> str:
     """Return the document as Markdown; `pictures` maps the name of a section to a link."""
-    rows = [[paper, str(agree), str(of)] for paper, agree, of in verdicts(document)]
-    table = WideTable(["paper", "agree", "of"], [True, False, False], rows)
-    parts = [f"# {TITLE}", f"**{VERDICT}**", _markdown_table(table)]
+    table = _markdown_table(verdicts(document))
+    parts = [f"# {TITLE}", f"**{VERDICT}**", table, VERDICT_LEGEND]
     parts.append("\n".join(f"- {name}: {value}" for name, value in document.provenance))
     for paper, sections in _by_paper(document):
         parts += [f"## {paper}", PAPERS.get(paper, "")]
@@ -269,7 +263,8 @@ def _markdown_section(each: Section, picture: str) -> str:
     parts = [f"### {each.name}: {each.title}", each.source]
     for title, table in each.tables:
         parts += [f"**{title}**" if title else "", _markdown_table(table)]
-    parts += [each.legend, "\n".join(f"- {note}" for note in each.notes)]
+    notes = [*(f"{origin}: {reason}" for origin, reason in each.reasons), *each.notes]
+    parts += [each.legend, "\n".join(f"- {note}" for note in notes)]
     parts += [f"Settings: `{' '.join(each.settings.split())}`", f"![{each.title}]({picture})"]
     return "\n\n".join(part for part in parts if part)
 
@@ -301,8 +296,7 @@ img { max-width: 100%; } p.source { color: #555; }
 
 def html(document: Document, pictures: Mapping[str, str]) -> str:
     """Return the document as HTML; `pictures` maps the name of a section to the picture's URL."""
-    rows = [[paper, str(agree), str(of)] for paper, agree, of in verdicts(document)]
-    verdict = _html_table(VERDICT, WideTable(["paper", "agree", "of"], [True, False, False], rows))
+    verdict = _html_table(VERDICT, verdicts(document)) + f"<p>{escape(VERDICT_LEGEND)}</p>\n"
     about = "".join(
         f"<li>{escape(name)}: {escape(value)}</li>" for name, value in document.provenance
     )
@@ -324,7 +318,8 @@ def html(document: Document, pictures: Mapping[str, str]) -> str:
 
 
 def _html_section(each: Section, picture: str) -> str:
-    notes = "".join(f"<li>{escape(note)}</li>" for note in each.notes)
+    all_notes = [*(f"{origin}: {reason}" for origin, reason in each.reasons), *each.notes]
+    notes = "".join(f"<li>{escape(note)}</li>" for note in all_notes)
     legend = f"<p>{escape(each.legend)}</p>" if each.legend else ""
     tables = "".join(_html_table(*pair) for pair in each.tables)
     return (
@@ -372,11 +367,8 @@ def latex(document: Document) -> str:
     The file needs the packages booktabs and graphicx.
     """
     about = [f"% {name}: {value}" for name, value in document.provenance]
-    rows = [[paper, str(agree), str(of)] for paper, agree, of in verdicts(document)]
     parts = ["\n".join(["% required packages: \\usepackage{booktabs, graphicx}", *about])]
-    parts.append(
-        _latex_table(WideTable(["paper", "agree", "of"], [True, False, False], rows), VERDICT)
-    )
+    parts.append(_latex_table(verdicts(document), f"{VERDICT}. {VERDICT_LEGEND}"))
     for each in document.sections:
         for title, table in each.tables:
             caption = f"{each.source} {title}".strip()

@@ -19,8 +19,10 @@ import numpy as np
 from dls_ik.core.types import Array
 from dls_ik.plot.canvas import BLUE, GREY, ORANGE, RED, heading, new_figure, plain
 from dls_ik.reproduce.experiment import (
+    FITTED,
     Column,
     Experiment,
+    NotPredicted,
     Progress,
     Reproduction,
     ResultTable,
@@ -395,4 +397,18 @@ STUDIES = Experiment(
     plot=plot,
     samples=50,
     samples_are="random chains per row",
+    not_predicted=(
+        NotPredicted(
+            FITTED,
+            "lengths, start and goal of the chain of 5 links were fitted to the 30 numbers of "
+            "iterations 1 to 5 of this trace",
+            {"table": ("truncated pinv",), "k": tuple(range(1, 6))},
+        ),
+        NotPredicted(
+            FITTED,
+            "the distance at the start is that of the fitted trace",
+            {"table": ("DLS",), "k": (1,)},
+            ("distance",),
+        ),
+    ),
 )

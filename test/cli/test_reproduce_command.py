@@ -38,10 +38,18 @@ def test_the_two_figures_come_first_side_by_side_and_few_samples_are_said_so():
     assert "100.0    100.0" in row  # ours and the printed one
     first = shown.index("As published: the methods")
     assert shown.index("20 pairs of start and goal are few") < first
-    assert first < shown.index("Statistics: agreement")
+    assert first < shown.index("Statistics: agreement") < shown.index("Statistics of chance")
     narrow = run("reproduce", "table-v", "--samples", 20, "--rows", "jp", columns=60).stdout
     assert "dim, below each figure" in narrow
     assert not any(line.split() == ["*", "*"] for line in shown.splitlines())
+
+
+def test_tables_of_a_reading_that_was_not_run_are_left_out():
+    words = ("reproduce", "table-v", "--samples", 20, "--rows", "jp", "--reading", "as meant")
+    shown = run(*words, columns=110).stdout
+    assert "As meant: the methods of this package, with one set" in shown
+    for title in ("As published: the methods of text", "Times, as published", "single slip"):
+        assert title not in shown
 
 
 def test_an_experiment_of_a_similar_name_is_suggested():

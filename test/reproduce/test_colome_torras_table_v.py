@@ -9,24 +9,22 @@ import numpy as np
 import pytest
 from reproduce.pictures import shows_something
 
+from dls_ik.model.robot import RobotModel
+from dls_ik.reproduce.colome_torras_outcomes import Outcomes, figures, scores
 from dls_ik.reproduce.colome_torras_readings import (
     COMPARED,
     KDL_ROWS,
     MEANT_READING_NAME,
     PUBLISHED_READING_NAME,
+    READING_AS_PUBLISHED,
     SLIPS,
     TABLE_V_METHODS,
     printed_rows,
 )
-from dls_ik.reproduce.colome_torras_table_v import (
-    Outcomes,
-    figures,
-    notes,
-    scores,
-    sign_test,
-    verdict,
-)
+from dls_ik.reproduce.colome_torras_table_v import REACHED_STATUSES, notes, sign_test, verdict
+from dls_ik.reproduce.colome_torras_variants import ROWS, VARIANTS, run_variant
 from dls_ik.reproduce.experiment import begin, experiment, reproduce
+from dls_ik.solver.solver import IkSolver
 
 SAMPLES = 150
 KEYS = {
@@ -52,7 +50,8 @@ def test_every_row_is_there_with_the_keys_of_the_contract_and_drawn(report):
     assert list(rows_of(report, MEANT_READING_NAME)) == list(TABLE_V_METHODS)
     for row in report.rows:
         assert set(row) >= KEYS or (row["method"] in KDL_ROWS and "missing" in row)
-    assert len(report.series["slips"]) == sum(len(slip.rows) for slip in SLIPS)
+    num_variants = sum(len(slip.rows) for slip in SLIPS) + len(VARIANTS)
+    assert len(report.series["slips"]) == num_variants
     each = experiment("table-v")
     assert shows_something(each.plot(report))
     each.plot(begin(each))
@@ -78,6 +77,33 @@ def test_slips_do_what_the_notes_say(report):
     assert slips["JC may end outside the limits", "jc"]["in_limits_percent_change"] > 10.0
     assert slips["CTP has a margin of 0.2", "ctp"]["solved_percent_change"] > 10.0
     assert slips["TA weights a direction", "ta"]["in_limits_percent_change"] < -10.0
+
+
+def test_null_hypothesis_is_in_the_report(report):
+    (row,) = report.series["null"]
+    assert row["figures"] >= 80
+    assert row["beyond"] <= row["beyond_99"] + 2
+    assert min(row["mean_z2_p"], row["covariance_p"]) > 0.01
+
+
+@pytest.mark.parametrize("row", ["jt", "sd", "tp"])
+def test_the_solver_takes_the_steps_of_the_variants_that_are_as_published(row):
+    robot, rng = RobotModel.wam(), np.random.default_rng(5)
+    starts, goals = robot.random(40, rng), robot.fk(robot.random(40, rng))
+    found = run_variant(robot, ROWS[row], goals, starts)
+    method, options = READING_AS_PUBLISHED.options_of(row)
+    batch = IkSolver(robot, method, **options).solve_batch(goals, starts)
+    solved = np.isin(batch.status, REACHED_STATUSES)
+    assert np.sum(found.solved != solved) <= 1
+    same = found.iterations[solved & found.solved] == batch.iterations[solved & found.solved]
+    assert same.all() or row == "tp"
+
+
+def test_the_second_stop_of_the_matlab_file_solves_less_by_jc(report):
+    slips = {(row["instead"], row["method"]): row for row in report.series["slips"]}
+    row = slips["also at norm(dq) < 1e-4", "jc"]
+    assert row["iterations_change"] < -10.0
+    assert row["solved_percent_change"] < 0.0
 
 
 def test_what_the_paper_concludes(report):

@@ -12,13 +12,18 @@ from matplotlib.figure import Figure
 
 from dls_ik.reproduce.experiment import (
     EXPERIMENTS,
+    FITTED,
+    ORIGINS,
     SIGMAS,
+    TAUTOLOGICAL,
     Column,
     Experiment,
+    NotPredicted,
     Reproduction,
     ReproductionError,
     ResultTable,
     begin,
+    count_figures,
     experiment,
     mean_score,
     percent_score,
@@ -71,30 +76,97 @@ def test_a_table_takes_its_rows_from_where_it_is_told():
     assert [line[0].measured for line in chosen.lines(made)] == ["b"]
 
 
+def test_a_table_of_one_reading_is_left_out_of_a_report_of_another():
+    one, other = (ResultTable(TABLE.columns, where={"reading": name}) for name in ("x", "y"))
+    made = replace(report(), reading="x")
+    for row in made.rows:
+        row["reading"] = "x"
+    assert one.is_shown(made)
+    assert not other.is_shown(made)
+    assert [line[0].measured for line in one.lines(made)] == ["a", "b"]
+    assert other.lines(made) == []
+    assert other.is_shown(replace(made, reading=""))
+    text = markdown(document_of([(replace(fake(), tables=(one, other)), made)]), {"x": "x.svg"})
+    assert text.count("| method |") == 1
+
+
 def test_a_report_begins_with_its_verdict_and_where_it_was_made():
     uncounted = ResultTable(TABLE.columns, is_verdict=False)
     each = replace(fake(), tables=(TABLE, uncounted), source="Buss & Kim 2004, figure 9")
     document = document_of([(each, report()), (fake(), report())], ["dls-ik", "reproduce", "x"])
-    assert verdicts(document) == [("Buss & Kim 2004", 0, 1), ("A & B", 0, 1), ("all", 0, 2)]
+    assert verdicts(document).headings == ["paper", *ORIGINS]
+    rest = ["0 of 0", "0 of 0", "0 of 0"]
+    assert verdicts(document).lines == [
+        ["Buss & Kim 2004", "0 of 1", *rest],
+        ["A & B", "0 of 1", *rest],
+        ["all", "0 of 2", *rest],
+    ]
     broken = replace(report(), complete=False)
     about = markdown(document_of([(each, broken)], (), ["figure-7"]), {"x": "x.svg"})
     assert "- interrupted: incomplete: x; not run: figure-7" in about
     assert "interrupted" not in markdown(document, {"x": "x.svg"})
     part = replace(each, needs_all=True)  # 3 of 5 samples
-    assert verdicts(document_of([(part, report())])) == [("Buss & Kim 2004", 0, 0)]
     few = replace(each, is_sampled=True)
-    assert verdicts(document_of([(few, report())])) == [("Buss & Kim 2004", 0, 0)]
+    for uncounted in (part, few):
+        found = verdicts(document_of([(uncounted, report())])).lines
+        assert found == [["Buss & Kim 2004", "0 of 0", *rest]]
     assert "3 tries are few" in markdown(document_of([(few, report())]), {"x": "x.svg"})
     text = markdown(document, {"x": "x.svg"})
     places = [
-        text.index(word) for word in ("| all | 0 | 2 |", "dls-ik reproduce x", "doi:", "1.2*")
+        text.index(word) for word in ("| all | 0 of 2 |", "dls-ik reproduce x", "doi:", "1.2*")
     ]
     assert places == sorted(places)
     tables = latex(document)
     # The verdict, and the tables of three experiments
-    assert tables.count(r"\begin{tabular}{lrr}") == 4
+    assert tables.count(r"\begin{tabular}{lrr}") == 3
+    assert tables.count(r"\begin{tabular}{lrrrr}") == 1
     assert r"A \& B" in tables
     assert r"a & 1.2* & 1.0 \\" in tables
+
+
+def test_figures_are_counted_by_the_origin_of_their_agreement():
+    columns = (
+        Column("method", "method", is_name=True),
+        Column("value", "value"),
+        Column("bound", "bound"),
+        Column("words", "words", is_text=True),
+        Column("motion", "motion"),
+        Column("time", "time", is_compared=False),
+    )
+    row = {"value": 1, "bound": 5.0, "words": "up", "motion": 0.5, "time": 2.0}
+    made = Reproduction(
+        "x",
+        5,
+        0,
+        rows=[{"method": "a", **row}, {"method": "b", **row, "differs": ["value", "words"]}],
+        printed=[{"method": name, **row, "motion": "very smooth"} for name in "ab"],
+        complete=True,
+    )
+    each = replace(
+        fake(),
+        tables=(ResultTable(columns),),
+        not_predicted=(
+            NotPredicted(FITTED, "fitted to it", {"method": ("a",)}, ("value",)),
+            NotPredicted(TAUTOLOGICAL, "it is the bound", columns=("bound",)),
+        ),
+    )
+    assert count_figures(each, made) == {
+        "predicted": {"agree": 0, "compared": 1},
+        "fitted": {"agree": 1, "compared": 1},
+        "tautological": {"agree": 2, "compared": 2},
+        "in words": {"agree": 1, "compared": 2},
+    }
+    assert "- fitted: fitted to it" in markdown(document_of([(each, made)]), {"x": "x.svg"})
+
+
+def test_a_run_counts_its_figures_for_the_json_file():
+    made = reproduce(experiment("table-4-4"), 600)
+    counts = json.loads(json_text(made))["counts"]
+    assert counts["fitted"] == {"agree": 6, "compared": 6}
+    assert counts["predicted"]["compared"] == 12
+    assert counts["in words"]["compared"] == 0
+    traces = reproduce(experiment("section-4"), 2).counts
+    assert traces["fitted"] == {"agree": 31, "compared": 31}
 
 
 @pytest.mark.parametrize("writer", [markdown, html])
