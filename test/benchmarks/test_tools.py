@@ -116,6 +116,26 @@ def test_soft_orientation_has_the_least_error(figures):
         assert row["a call [us]"] >= row["forward [us]"] > 0.0
 
 
+def test_fixed_targets_have_a_row_for_each_printed_figure(figures, tmp_path):
+    path = tmp_path / "figure_4.csv"
+    (rows,) = figures("fixed_targets", "--samples", "8", "--csv", str(path))
+    assert len(rows) == 61
+    assert [row["figure"] for row in rows if row["remark"] == "copied"] == ["steps_1e-1"] * 2
+    assert rows[0]["ours"] == pytest.approx(100.0 * rows[1]["number"] / 8)
+    lines = path.read_text().splitlines()
+    assert len(lines) == 62
+    assert lines[2].startswith("reached,3,SDLS,wins [%],100,100,+0.00,")
+
+
+def test_seeds_of_table_v_are_compared_with_chance(figures):
+    (rows,) = figures("table_v_seeds", "--samples", "30", "--seeds", "1", "2")
+    assert [row["seed"] for row in rows] == ["1", "2", "all"]
+    for row in rows:
+        assert row["figures"] >= 75
+        assert 0.0 < row["its p"] <= 1.0
+        assert 0 <= row["in limits: below print"] <= 19
+
+
 def test_motion_at_the_limits_takes_its_time():
     robot = moving("wam7")
     way = np.array([0.1, -4.0, 0.0, 0.0, 0.0, 0.0, 0.0])

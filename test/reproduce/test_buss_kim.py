@@ -93,8 +93,17 @@ def test_a_run_ends_when_a_step_improves_too_little_with_its_last_step_back_or_a
         (np.linspace(9.0, 1.0, 4001), 4000),
         (np.linspace(9.0, 1.0, 4000), None),
     ]:
-        assert figure.end(np.array(distances), 1e-5, 3) == last
-    assert figure.end(np.array([3.0, 4.0, 2.0, 3.0, 1.0, 2.0, 0.0]), 1e-5, 4) is None
+        assert figure.end(np.array(distances), figure.RULES_AS_IN_TEXT) == last
+
+
+def test_as_published_steps_above_the_smallest_distance_so_far_end_a_run():
+    rules = figure.RULES_AS_PUBLISHED
+    back = np.array([3.0, 4.0, 2.0, 3.0, 1.0, 2.0, 0.0])  # 3 steps are above the smallest one
+    assert figure.end(back, rules) is None
+    assert figure.end(np.append(back, [0.5, 0.4]), rules) == 7
+    slow = np.array([3.0, 4.0, 3.8, 3.6, 3.4, 3.2])  # one increase, but 4 steps above the start
+    assert figure.end(slow, rules) == 4
+    assert figure.end(slow, rules._replace(is_above_best=False)) is None
 
 
 def test_as_published_gives_the_printed_figures_and_the_text_does_not(figure_4):
