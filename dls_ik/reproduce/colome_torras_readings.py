@@ -21,7 +21,7 @@ KEYS = (
     "residual", "iterations", "iterations_solved",
 )  # fmt: skip
 COMPARED = ("solved_percent", "in_limits_percent", "iterations", "iterations_solved", "residual")
-NOT_EXPLAINED = ("jt", "residual")  # (row, column) of the figure that no reading explains
+NOT_EXPLAINED = ("jt", "residual")  # row and column of the figure that no reading explains
 FIGURES: dict[str, tuple[float | None, ...]] = {
     "jp": (100.0, 6.8, 42.6, 42.6, 19.4, None, 12.2, 12.2),
     "jt": (40.7, 12.7, 710.6, 504.8, 527.0, 0.302, 209.4, 148.7),

@@ -32,8 +32,8 @@ StepFunction = Callable[[RobotModel, Array, Array], tuple[Array, Array]]
 class RowVariant(NamedTuple):
     """Variant of a row of Table V."""
 
-    is_: str  # what the reading "as published" does
-    instead: str  # what the variant does, as the Matlab file
+    is_: str  # choice of the reading "as published"
+    instead: str  # choice of the variant, as in the Matlab file
     row: str
     step: StepFunction
     smallest_step: float = 0.0  # a run ends at a step with a smaller norm

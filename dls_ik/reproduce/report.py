@@ -72,7 +72,7 @@ class Section(NamedTuple):
     legend: str  # legend of the tables; may be empty
     picture: bytes  # SVG
     counts: Mapping[str, Mapping[str, int]]  # see count_figures
-    reasons: tuple[tuple[str, str], ...]  # (origin, reason) of the figures that are not predicted
+    reasons: tuple[tuple[str, str], ...]  # origin and reason of figures that are not predicted
 
 
 class Document(NamedTuple):
