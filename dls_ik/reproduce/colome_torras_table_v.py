@@ -348,7 +348,7 @@ def notes(rows: Sequence[Row]) -> list[str]:
     if others:
         found.append(
             f"{others}: some figures differ by more than 3 standard deviations even as published. "
-            "How often chance alone causes this is in the table of the null hypothesis."
+            "The last table has how often chance alone causes this."
         )
     missing = dict.fromkeys(row["missing"] for row in rows if "missing" in row)
     for reason in missing:
