@@ -17,7 +17,7 @@ from dls_ik.plot.canvas import notebook_png
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-NUM_SLIDER_STEPS = 60  # positions of a slider between its two ends
+NUM_SLIDER_STEPS = 200  # number of positions of a slider between its two ends
 PNG, TEXT = "image/png", "text/plain"
 SLIDER_WIDTH, SLIDER_NAME_WIDTH = "480px", "130px"
 
@@ -87,7 +87,8 @@ class SliderPicture:
         except ImportError as error:
             raise DlsIkError("sliders need ipywidgets: pip install 'dls-ik[notebook]'") from error
         if self._box is None:
-            image = ipywidgets.Image(value=picture or self.png(), format="png")
+            own_size = {"align_self": "flex-start", "width": "auto", "max_width": "100%"}
+            image = ipywidgets.Image(value=picture or self.png(), format="png", layout=own_size)
             note = ipywidgets.HTML()
             controls = [self._control(ipywidgets, name) for name in self.sliders]
             for name, control in zip(self.sliders, controls, strict=True):
