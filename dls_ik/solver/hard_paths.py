@@ -79,10 +79,15 @@ class PosePath(NamedTuple):
 
 
 class BareRun(NamedTuple):
-    """Largest speed and error of a method that follows a path by one step per pose."""
+    """Speeds and largest error of a method that follows a path by one step per pose."""
 
-    peak: float  # maximum speed of any joint [rad/s or m/s]
+    speeds: Array  # (t - 1,) speed of the fastest joint in each step [rad/s or m/s]
     error: float  # maximum position error [m]; if the tip only rotates, rotation error [rad]
+
+    @property
+    def peak(self) -> float:
+        """Maximum speed of any joint [rad/s or m/s]."""
+        return float(self.speeds.max())
 
 
 class HardPath(NamedTuple):
@@ -96,6 +101,15 @@ class HardPath(NamedTuple):
     def ratio(self) -> float:
         """Peak joint speed of the undamped method divided by that of the fastest damped method."""
         return self.runs[0].peak / max(run.peak for run in self.runs[1:])
+
+    def peaks(self, run: BareRun) -> list[float]:
+        """Return the peak joint speed of a run in each pass [rad/s or m/s].
+
+        A lap passes the singular configuration twice, forward and back; it comes to the edge of the
+        reach once.
+        """
+        passes = LAPS if self.path.about == PATH_TO_EDGE else 2 * LAPS
+        return [float(speeds.max()) for speeds in np.array_split(run.speeds, passes)]
 
 
 def default_task(robot: RobotModel) -> Task | None:
@@ -391,4 +405,4 @@ class PathSearch:
             stepper.q = q[k]
             e = stepper.error(path.Ts[k])
             errors.append(float(largest_errors(stepper.details.task, e)[int(is_turning)]))
-        return BareRun(float(np.abs(np.diff(q, axis=0)).max()) / path.dt, max(errors))
+        return BareRun(np.abs(np.diff(q, axis=0)).max(axis=1) / path.dt, max(errors))

@@ -180,11 +180,13 @@ def through_singularity(search: PathSearch) -> Preset | None:
     off = max(run.error for run in damped)
     is_turning = not np.ptp(path.Ts[:, :3, 3], axis=0).max() > 0.0
     deviation = f"{np.degrees(off):.0f} deg" if is_turning else f"{1e3 * off:.0f} mm"
+    *others, last = (f"{peak:.3g}" for peak in found.peaks(plain))
     watch = (
         f"the target {PATH_DESCRIPTIONS[path.about].format(1e3 * found.beyond)}. "
         f"{REDUNDANT_ARM_NOTE if search.has_joint_to_spare else NONREDUNDANT_ARM_NOTE}. "
-        f"A, the plain pseudoinverse, asks a joint for {plain.peak:.3g} {unit} (fastest joint); "
-        f"the damped methods ask for {max(run.peak for run in damped):.2g} {unit} at most, and "
+        f"A, the plain pseudoinverse, asks a joint for {', '.join(others)} and {last} {unit} "
+        f"(fastest joint) on passes 1 to {len(others) + 1}; then the preset starts again. "
+        f"The damped methods ask for {max(run.peak for run in damped):.2g} {unit} at most, and "
         f"leave the path by up to {deviation}."
     )
     closed = np.concatenate([path.Ts, path.Ts[:1]])

@@ -67,12 +67,21 @@ def test_each_begins_at_the_arm_and_its_path_is_closed_without_a_jump(case):
 def test_the_singularity_separates_the_methods(case):
     session, presets = case
     preset = presets[SINGULARITY]
-    found = peaks(play(session, SINGULARITY, presets))
+    arms = play(session, SINGULARITY, presets)
+    found = peaks(arms)
     assert tuple(found) == preset.methods
     plain = found.pop("jp")
     assert plain > 5.0
     assert plain > 2.5 * max(found.values())
-    assert f" {plain:.3g} rad/s" in preset.watch
+    assert f"ask for {max(found.values()):.2g} rad/s at most" in preset.watch
+    said = re.search(
+        r"asks a joint for (.*) rad/s \(fastest joint\) on passes 1 to (\d)", preset.watch
+    )
+    numbers = said[1].replace(" and", ",").split(", ")
+    assert len(numbers) == int(said[2])
+    speeds = [view.measures.speed for view in arms[0]]
+    for number, seen in zip(numbers, np.array_split(speeds, len(numbers)), strict=True):
+        assert number == f"{max(seen):.3g}"
     if session.robot.name == "wam7":  # the table of docs/lab/choosing.md
         assert plain == pytest.approx(14.7, abs=0.1)
         assert found["svf+sd"] == pytest.approx(2.6, abs=0.1)
