@@ -418,6 +418,9 @@ class NodeSource:
         self._drag.forget()
         _require_success(self._reset.call())
 
+    def gains(self, q: Array, size: float) -> None:
+        """Return None: the options of the node's method are not all known here."""
+
     def close(self) -> None:
         """Destroy the ROS node of the viewer."""
         self._executor.close()

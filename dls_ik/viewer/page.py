@@ -19,6 +19,7 @@ from dls_ik.viewer.files import ExportPanel, RecordPanel, ReplayPanel, Save
 from dls_ik.viewer.method_panel import MethodPanel
 from dls_ik.viewer.panels import (
     ControlPanel,
+    GainTable,
     JointPanel,
     PresetPanel,
     StatusLine,
@@ -37,16 +38,24 @@ if TYPE_CHECKING:
     from dls_ik.viewer.obstacles import ObstaclePanel, ObstacleView
 
 CONTROLS_WIDTH, PLOTS_WIDTH = 350, 320  # [px]
-# The default panel of viser has a fixed width on a phone and hides the arm; this makes it wide.
-SHEET_STYLE = (
-    "<style>@media (max-width: {phone}px) {{"
+# Space between the widgets and the scroll bar, and between the axis and the legend of a plot; the
+# last line of a plot, see :class:`dls_ik.viewer.plots.Plots`, is not in the legend. On a
+# phone, viser's panel has a fixed width and hides the arm, and the plots are below all widgets.
+# This style makes the panel wide and moves the plots, which a person can unfold, above the widgets.
+PAGE_STYLE = (
+    "<style class='dls-ik-style'>"
+    ".mantine-ScrollArea-content:has(.dls-ik-style, .uplot) "
+    "{{padding-right: 8px; box-sizing: border-box; min-width: 0; width: 100%}}"
+    ".uplot .u-legend {{margin-top: 0 !important}}"
+    ".uplot .u-legend .u-series:last-child {{display: none}}"
+    "@media (max-width: {phone}px) {{"
     "[style*='max-height: 60%'] {{width: 100% !important; max-height: {share:.0%} !important}}"
     "[style*='max-height: 60%'] [style*='width: 20em'] {{width: 100% !important}}"
+    "[style*='max-height: 60%'] div:has(> div > .mantine-Tabs-root) "
+    "{{display: flex !important; flex-direction: column}}"
+    "[style*='max-height: 60%'] div:has(> .mantine-Tabs-root) {{order: -1}}"
     "}}</style>"
 )
-# New plots are redrawn at every UPDATES_PER_REDRAW-th of NUM_REFRESH_UPDATES updates. The number of
-# redraws is even, because a redraw changes the height of the plots and the next one restores it.
-NUM_REFRESH_UPDATES, UPDATES_PER_REDRAW = 60, 5
 SCENE_PERIOD, FIGURES_PERIOD = 1.0 / 30.0, 1.0 / 6.0  # [s]
 
 Clearance = Callable[[Array], Array]
@@ -83,8 +92,8 @@ class Page:
         self._lock = threading.Lock()  # held while the panels are changed
         self._plots: dict[int, Plots] = {}  # key: number of arms; all but one are hidden
         self._shown_plots: Plots | None = None
-        self._refreshes = 0  # remaining updates of new plots, or of all plots for a new client
-        server.on_client_connect(self._refresh_plots)
+        self._is_dark = is_dark
+        self._dark: dict[int, bool] = {}  # whether the page is dark, by client, if it was changed
         self._shown: Preset | ReplayPath | None = None
         self._closest: ClosestPair | None = None
         self._controls = ControlPanel(server, session, scene.clear_trails)
@@ -100,16 +109,18 @@ class Page:
             hint = "possible speed of the tip of arm A in each direction"
             ellipsoid = gui.add_checkbox("Ellipsoid", False, hint=hint)
             self._trail = gui.add_checkbox("Trails", False, hint="recent paths of the tips")
-            dark = gui.add_checkbox("Dark", is_dark)
+            colours = gui.add_button("Light or dark", color="gray")
             frame = gui.add_button("Frame the arm", color="gray")
         ellipsoid.on_update(lambda _: scene.show_ellipsoid(ellipsoid.value))
         self._trail.on_update(lambda _: scene.show_trails(self._trail.value))
-        dark.on_update(lambda _: self._darken(dark.value))
+        colours.on_click(lambda event: self._change_colours(event.client))
         frame.on_click(lambda event: scene.frame_again(event.client))
         self._record = RecordPanel(gui, session, save)
         self._export = ExportPanel(gui, session)
         panel = gui.add_panel()
         self._tabs = {name: panel.add_tab(name) for name in (MOTION_TAB, CONDITIONING_TAB)}
+        with self._tabs[CONDITIONING_TAB]:
+            self._gains = GainTable(gui)
         panel.dock_left()
         panel.set_width(PLOTS_WIDTH)
         if is_compact:
@@ -133,6 +144,7 @@ class Page:
         with self._lock:
             self._show_path()
             self._show_plots(views)
+            self._gains.show(self._session.gains(views[0]))
             self._status.show(views)
             qs = [view.sample.q for view in views]
             self._bars.content = joint_bars(self._session.robot, qs)
@@ -186,9 +198,12 @@ class Page:
         self._scene.show_path(points)
         self._scene.frame(q, points)
 
-    def _darken(self, is_dark: bool) -> None:
-        set_theme(self._server, is_dark)
-        self._scene.darken(is_dark)
+    def _change_colours(self, client: Any) -> None:
+        """Change from light to dark colours or back, for one client."""
+        is_dark = not self._dark.get(client.client_id, self._is_dark)
+        self._dark[client.client_id] = is_dark
+        set_theme(client.gui, is_dark)
+        self._scene.darken(is_dark, client)
 
     def _show_plots(self, views: Sequence[ArmView]) -> None:
         names = tuple(view.name for view in views)
@@ -201,16 +216,8 @@ class Page:
         before, self._shown_plots = self._shown_plots, plots
         if before is not None and before is not plots:
             before.hide()
-        if plots.label(names, has_rotation) or plots is not before:
-            self._refreshes = NUM_REFRESH_UPDATES
+        plots.label(names, has_rotation)
         plots.show(self._session.history)
-        if self._refreshes > 0:
-            self._refreshes -= 1
-            if self._refreshes % UPDATES_PER_REDRAW == 0:
-                plots.refresh()
-
-    def _refresh_plots(self, _: Any) -> None:
-        self._refreshes = NUM_REFRESH_UPDATES
 
 
 def _obstacles(
@@ -259,15 +266,18 @@ def serve(
         stack.callback(server.stop)
         server.gui.main_panel.dock_right()
         server.gui.main_panel.set_width(CONTROLS_WIDTH)
-        server.gui.add_html(SHEET_STYLE.format(phone=PHONE, share=SHEET))
+        server.gui.add_html(PAGE_STYLE.format(phone=PHONE, share=SHEET))
         notes = " ".join(filter(None, (shapes.complaint, note)))
-        status = StatusLine(server.gui, notes, speed_unit(robot.units))
+        unit = speed_unit(robot.units)
+        status = StatusLine(server.gui, notes, unit, lambda: len(server.get_clients()))
         scene = SceneView(server, robot, shapes)
-        set_theme(server, is_dark)
+        set_theme(server.gui, is_dark)
         scene.darken(is_dark)
         status.say("compiling kernels ...")
         session, presets = make_session(scene.clearance)
         stack.callback(session.close)
+        if session.can_compare:
+            status.reserve()
         page = Page(server, scene, status, session, presets, save, is_dark, is_compact)
         stack.callback(page.finish)
         views = session.step(0.0)

@@ -17,19 +17,36 @@ from dls_ik.core.types import Array
 from dls_ik.errors import DlsIkError
 from dls_ik.model.rotations import rotation_from_rpy, rpy_from_rotation, transform
 from dls_ik.servo.state import ServoState
+from dls_ik.viewer.gains import CurrentGains
 from dls_ik.viewer.inputs import Input
 from dls_ik.viewer.plots import ARM_COLOURS, LETTERS, css
 from dls_ik.viewer.presets import Preset
-from dls_ik.viewer.session import ArmView, Session
+from dls_ik.viewer.session import MAX_ARMS, ArmView, Session
 from dls_ik.viewer.source import Sample
 
 DIMMED = "var(--mantine-color-dimmed)"  # text colour of viser's light or dark theme
-STATUS = "<div style='padding:6px 12px 2px;font-size:12.5px;line-height:1.35'>{}</div>"
+STATUS = (
+    "<div style='padding:6px 12px 2px;font-size:12.5px;line-height:1.35'>{notes}"
+    "<div style='min-height:{height}px'>{text}</div></div>"
+)
 ARM_STATUS = (
-    "<div style='display:flex;gap:7px;min-height:{height}px'>"
+    "<div style='display:flex;gap:7px;min-height:36px'>"
     "<span style='flex:none;width:11px;height:11px;border-radius:6px;margin-top:3px;"
-    "background:{colour}'></span><span><b>{letter}: {name}</b>{errors}<br>"
-    "<span style='color:{dimmed}'>{message}</span></span></div>"
+    "background:{colour}'></span><span style='min-width:0'><b>{letter}: {name}</b>{errors}"
+    "<div style='color:{dimmed};{clip}' title='{message}'>{message}</div></span></div>"
+)
+# One line for the message of each arm; the rest is shown while the mouse is on the message
+ONE_LINE = "white-space:nowrap;overflow:hidden;text-overflow:ellipsis"
+# Heights [px] of the status with room for all arms, so that nothing below it moves if arms are
+# added, and with room for one arm
+ALL_ARMS_HEIGHT, ONE_ARM_HEIGHT = 36 * MAX_ARMS, 54
+HINT = (
+    f"<div style='color:{DIMMED};margin-top:12px'>Drag the arrows, squares and arcs of the target. "
+    "A preset moves the target and compares methods; methods B to D add arms.</div>"
+)
+SHARED_VIEW = (
+    "<div style='margin-bottom:4px'><b>Shared view:</b> {} browsers are connected; all show and "
+    "control the same arms.</div>"
 )
 NOTE = "<div style='color:light-dark(#92400e,#fbbf24);margin-bottom:4px'>{}</div>"
 REFUSAL = (
@@ -44,10 +61,18 @@ class StatusLine:
     Args:
         note: Text above the state of the arms, such as the names of missing meshes.
         unit: Unit of the joint speeds.
+        num_clients: Returns the number of browsers that show the page.
     """
 
-    def __init__(self, gui: Any, note: str = "", unit: str = "rad/s") -> None:
-        self._unit = unit
+    def __init__(
+        self,
+        gui: Any,
+        note: str = "",
+        unit: str = "rad/s",
+        num_clients: Callable[[], int] = lambda: 1,
+    ) -> None:
+        self._unit, self._num_clients = unit, num_clients
+        self._height = ONE_ARM_HEIGHT
         self._note = NOTE.format(escape(note)) if note else ""
         self._html = gui.add_html("")
         self.say("starting ...")
@@ -56,14 +81,22 @@ class StatusLine:
         """Show a message instead of the state of the arms."""
         self._show(escape(message))
 
+    def reserve(self) -> None:
+        """Keep room for the state of MAX_ARMS arms from now on."""
+        self._height = ALL_ARMS_HEIGHT
+
     def show(self, views: Sequence[ArmView]) -> None:
-        """Show name, errors and message of each arm."""
-        height = 54 if len(views) < 3 else 36
-        status = [_arm_status(i, view, self._unit, height) for i, view in enumerate(views)]
+        """Show name, errors and message of each arm, and whether browsers share the view."""
+        clip = "" if len(views) < 3 else ONE_LINE
+        status = [_arm_status(i, view, self._unit, clip) for i, view in enumerate(views)]
+        if len(views) == 1 and self._height == ALL_ARMS_HEIGHT:
+            status.append(HINT)
         self._show("".join(status))
 
     def _show(self, content: str) -> None:
-        html = STATUS.format(self._note + content)
+        count = self._num_clients()
+        notes = self._note + (SHARED_VIEW.format(count) if count > 1 else "")
+        html = STATUS.format(notes=notes, text=content, height=self._height)
         if html != self._html.content:
             self._html.content = html
 
@@ -71,7 +104,7 @@ class StatusLine:
 MIN_SHOWN_SPEED = 0.05  # [rad/s or m/s] smaller peak speeds are not shown
 
 
-def _arm_status(i: int, view: ArmView, unit: str, height: int) -> str:
+def _arm_status(i: int, view: ArmView, unit: str, clip: str) -> str:
     distance, angle = view.sample.position_error, np.degrees(view.sample.rotation_error)
     found = []
     if np.isfinite(distance):
@@ -80,7 +113,7 @@ def _arm_status(i: int, view: ArmView, unit: str, height: int) -> str:
         found.append(f"{angle:.2f}&deg;")
     peak = f"; fastest joint up to {view.peak:.1f} {unit}" if view.peak > MIN_SHOWN_SPEED else ""
     return ARM_STATUS.format(
-        height=height,
+        clip=clip,
         colour=css(ARM_COLOURS[i]),
         dimmed=DIMMED,
         letter=LETTERS[i],
@@ -108,7 +141,12 @@ class RefusalLine:
             self._line.visible = False
 
 
-WATCH = "<div style='padding:0 12px 6px;font-size:12.5px;line-height:1.35'>{}</div>"
+# All texts are in the same cell of a grid, and all but one are invisible. The cell has the height
+# of the longest text, so that nothing below it moves when a preset starts.
+WATCH = "<div style='display:grid;padding:0 12px 6px;font-size:12.5px;line-height:1.35'>{}</div>"
+VISIBLE_TEXT = "<div style='grid-area:1/1'>{}</div>"
+INVISIBLE_TEXT = "<div style='grid-area:1/1;visibility:hidden'>{}</div>"
+WATCH_TEXT = "<b>Watch:</b> {}"
 BLOCKED_HTML = (
     " <b>Blocked:</b> {} and {} would collide, because the path was computed without obstacles. "
     "The arms stop before a collision."
@@ -126,15 +164,15 @@ class PresetPanel:
     def __init__(
         self, gui: Any, session: Session, presets: Sequence[Preset], started: Callable[[], None]
     ) -> None:
-        self._session, self._started = session, started
+        self._session, self._started, self._all = session, started, presets
         self._shown: Preset | None = None
         with gui.add_folder("Presets", visible=bool(presets)):
             self._refusal = RefusalLine(gui)
             for preset in presets:
                 button = gui.add_button(preset.title, color="gray")
                 button.on_click(lambda _, preset=preset: self._play(preset))
-            self._watch = gui.add_html(WATCH.format(NO_PRESET))
-            self._stop = gui.add_button("Stop", visible=False)
+            self._watch = gui.add_html(self._texts(NO_PRESET))
+            self._stop = gui.add_button("Stop", disabled=True)
             self._stop.on_click(lambda _: session.stop_preset())
 
     def update(self) -> None:
@@ -143,14 +181,20 @@ class PresetPanel:
         if preset is self._shown:
             return
         self._shown = preset
-        self._stop.visible = preset is not None
+        self._stop.disabled = preset is None
         text = NO_PRESET
         if preset is not None:
-            text = f"<b>Watch:</b> {escape(preset.watch)}"
+            text = WATCH_TEXT.format(escape(preset.watch))
             pair = self._session.in_the_way(preset)
             if pair is not None:
                 text += BLOCKED_HTML.format(*map(escape, pair))
-        self._watch.content = WATCH.format(text)
+        self._watch.content = self._texts(text)
+
+    def _texts(self, shown: str) -> str:
+        """Return HTML that shows a text, with room for the text of each preset."""
+        others = [WATCH_TEXT.format(escape(preset.watch)) for preset in self._all]
+        hidden = "".join(map(INVISIBLE_TEXT.format, others))
+        return WATCH.format(VISIBLE_TEXT.format(shown) + hidden)
 
     def _play(self, preset: Preset) -> None:
         with self._refusal.shown():
@@ -158,6 +202,58 @@ class PresetPanel:
             self._started()
             self.update()
 
+
+# Table in the tab Conditioning
+
+GAIN_TABLE = (
+    "<div style='padding:8px 12px 4px;font-size:12px;line-height:1.4'>"
+    "<b>Gains at the configuration of A</b>"
+    "<table style='width:100%;border-collapse:collapse;text-align:right;"
+    "font-variant-numeric:tabular-nums'>{rows}</table>"
+    f"<div style='color:{DIMMED};margin-top:4px'>{{note}}</div></div>"
+)
+HEAD_CELL = (
+    "<th style='font-weight:600;padding-left:6px;vertical-align:bottom;overflow-wrap:anywhere;"
+    "border-bottom:2px solid {colour}'>{text}</th>"
+)
+NUMBER_CELL = "<td style='padding-left:6px'>{:#.3g}</td>"
+GAIN_NOTE = (
+    "Gain of one bare step: joint motion along v<sub>i</sub> for an error along u<sub>i</sub> "
+    "alone of {size:.3g} mm (1 rad counts as 0.5 m), divided by the error. The pseudoinverse has "
+    "1/s."
+)
+NO_GAIN_NOTE = "Rotations count 0.5 m per rad. The gains of the method are not known here."
+
+
+class GainTable:
+    """Table of the singular values and of the gain of each arm's method."""
+
+    def __init__(self, gui: Any) -> None:
+        self._html = gui.add_html("")
+
+    def show(self, current: CurrentGains) -> None:
+        """Show singular values and gains."""
+        content = gain_table(current)
+        if content != self._html.content:
+            self._html.content = content
+
+
+def gain_table(current: CurrentGains) -> str:
+    """Return HTML with a row for each singular value, and a column for the gain of each arm."""
+    names, columns = [HEAD_CELL.format(colour="transparent", text="s [m/rad]")], [current.s]
+    for letter, colour, arm in zip(LETTERS, ARM_COLOURS, current.arms, strict=False):
+        if arm.gain is not None:
+            text = f"{letter} {escape(arm.name)}"
+            names.append(HEAD_CELL.format(colour=css(colour), text=text))
+            columns.append(arm.gain)
+    rows = ["".join(names)]
+    rows += ["".join(map(NUMBER_CELL.format, row)) for row in zip(*columns, strict=True)]
+    table = "".join(f"<tr>{row}</tr>" for row in rows)
+    note = GAIN_NOTE.format(size=1e3 * current.size) if len(columns) > 1 else NO_GAIN_NOTE
+    return GAIN_TABLE.format(rows=table, note=note)
+
+
+# Controls
 
 PAUSE, RESUME = "Pause", "Resume"
 SPEEDS = {"real time": 1.0, "1/2": 0.5, "1/5": 0.2, "1/20": 0.05}
@@ -176,8 +272,7 @@ class ControlPanel:
         self._refusal = RefusalLine(gui)
         self._speed: Input | None = None
         if not session.is_remote:
-            hint = "speed of the target and the arms relative to real time"
-            speed = gui.add_dropdown("Speed", tuple(SPEEDS), hint=hint)
+            speed = gui.add_dropdown("Speed", tuple(SPEEDS))
             self._speed = Input(server, speed, self._speed_name, self._set_speed)
         self._buttons = gui.add_button_group("", (PAUSE, "Reset"))
         self._buttons.on_click(self._click)

@@ -25,7 +25,8 @@ DEFAULT_OPTIONS = SolverOptions()
 class Measures(NamedTuple):
     """Conditioning, limit activation and joint speed of an arm at one time."""
 
-    least_singular_value: float  # smallest singular value of the scaled Jacobian of the task
+    singular_values: Array  # (k,) scaled Jacobian of the task, descending
+    least_singular_value: float  # the last of the singular values
     condition: float  # ratio of largest to smallest singular value; infinite at a singularity
     activation: Array  # (n,) limit activation h of CTP: 0 far from limits, 1 at a limit
     speed: float  # speed of the fastest joint [rad/s or m/s]
@@ -48,7 +49,7 @@ def measure(robot: RobotModel, sample: Sample, margin: float = DEFAULT_OPTIONS.m
     condition = float(s[0]) / least if least > 0.0 else np.inf
     rows = zip(sample.q, robot.lower, robot.upper, strict=True)
     h = np.array([activation(value, low, high, margin) for value, low, high in rows])
-    return Measures(least, condition, h, float(np.abs(sample.velocity).max()))
+    return Measures(s, least, condition, h, float(np.abs(sample.velocity).max()))
 
 
 def velocity_ellipsoid(robot: RobotModel, q: Array) -> tuple[Array, Array]:
@@ -104,8 +105,8 @@ CURVES = (
     ),
     Curve(
         CONDITIONING_TAB,
-        "Largest activation h of a joint limit",
-        "0 free, 1 at the limit",
+        "Largest activation h of a limit",
+        "0 to 1",
         lambda s, m: float(m.activation.max()),
     ),
 )
@@ -210,6 +211,7 @@ def limit_colour(q: float, lower: float, upper: float) -> Colour:
 # Live plots of the last seconds, a line for each arm
 
 PLOT_HEIGHT = 178  # [px]
+RANGE_SHIFT = 1e-4  # [s] see Plots
 
 
 class Plots:
@@ -217,6 +219,12 @@ class Plots:
 
     Plots that are not needed are hidden, never removed: within one update, the page removes plots
     before it adds data, and would log an error for the data of each removed plot.
+
+    The plotting library uPlot computes ticks only if the range of an axis changes. It computes none
+    while a chart has no width yet, and forgets to do so later if the data change together with the
+    width. So each update shifts the start of the time axis by RANGE_SHIFT. Missing values (NaN)
+    would leave a vertical axis without ticks, so an additional invisible line, without missing
+    values, determines the range of this axis.
 
     Args:
         gui: Graphical user interface of viser.
@@ -230,50 +238,51 @@ class Plots:
         # Displayed names of the arms, and whether the rotation error is shown; None: plots hidden
         self._label: tuple[tuple[str, ...], bool] | None = None
         self._handles: list[Any] = []
-        self._is_taller = False
+        self._is_shifted = False
         speed = speed_unit(units)
         for i, curve in enumerate(CURVES):
             unit = speed if curve.unit == "rad/s" else curve.unit
             with tabs[curve.tab]:
-                data = CurveHistory().data(i, arms)
+                times, *values = CurveHistory().data(i, arms)
+                data = (times, *values, np.zeros(len(times)))
                 self._handles.append(_plot(gui, curve, unit, data, ("",) * arms))
 
-    def label(self, names: tuple[str, ...], has_rotation: bool) -> bool:
-        """Show the plots with the names of the arms; return whether anything has changed.
+    def label(self, names: tuple[str, ...], has_rotation: bool) -> None:
+        """Show the plots with the names of the arms.
 
         Args:
             names: Names of the arms.
             has_rotation: Whether the task has a rotation error, whose plot is otherwise hidden.
         """
         if self._label == (names, has_rotation):
-            return False
+            return
         self._label = names, has_rotation
         for curve, handle in zip(CURVES, self._handles, strict=True):
             handle.series = _series(names)
             handle.visible = has_rotation or curve.title != ROTATION
-        return True
 
     def show(self, history: CurveHistory) -> None:
         """Draw the curves of a history in all visible plots."""
+        self._is_shifted = not self._is_shifted
+        begin = np.array([-CURVE_DURATION - self._is_shifted * RANGE_SHIFT])
         for i, handle in enumerate(self._handles):
             if handle.visible:
-                handle.data = history.data(i, self._arms)
-
-    def refresh(self) -> None:
-        """Increase the height of the plots by one pixel, or restore it if it was increased.
-
-        The change is needed because a new chart draws the ticks of its time axis only after a
-        resize.
-        """
-        self._is_taller = not self._is_taller
-        for handle in self._handles:
-            handle.height = PLOT_HEIGHT + int(self._is_taller)
+                times, *values = history.data(i, self._arms)
+                gap = np.full((1, len(values)), np.nan)
+                rows = np.concatenate([gap, np.stack(values, axis=1)[times > begin[0]]])
+                times = np.concatenate([begin, times[times > begin[0]]])
+                handle.data = (times, *np.ascontiguousarray(rows.T), _largest(rows))
 
     def hide(self) -> None:
         """Hide the plots."""
         self._label = None
         for handle in self._handles:
             handle.visible = False
+
+
+def _largest(rows: Array) -> Array:
+    """Return the largest value (k,) of each row (k, arms); missing values count as 0."""
+    return np.asarray(np.nan_to_num(rows).max(axis=1))
 
 
 def speed_unit(units: Sequence[str]) -> str:
@@ -285,18 +294,16 @@ def _plot(gui: Any, curve: Curve, unit: str, data: tuple[Array, ...], names: Seq
     top = {"pad": 0.1, "soft": curve.scale, "mode": 1}
     bottom = {"pad": 0.0, "soft": 0.0, "mode": 1}
     grid = {"stroke": GRID, "width": 1}
-    axis = {"stroke": INK, "grid": grid, "ticks": grid, "labelSize": 16, "font": FONT}
+    ticks = {**grid, "size": 5}
+    axis = {"stroke": INK, "grid": grid, "ticks": ticks, "gap": 4, "labelSize": 16, "font": FONT}
     return gui.add_uplot(
         data,
         _series(names),
-        title=curve.title,
-        scales={
-            "x": {"time": False, "range": [-CURVE_DURATION, 0.0]},
-            "y": {"range": {"min": bottom, "max": top}},
-        },
+        title=f"{curve.title} [{unit}]",
+        scales={"x": {"time": False}, "y": {"range": {"min": bottom, "max": top}}},
         axes=(
-            {**axis, "label": "time [s], 0 is now", "size": 30, "labelFont": FONT},
-            {**axis, "label": unit, "size": 40, "labelFont": FONT},
+            {**axis, "label": "time [s], 0 is now", "size": 28, "labelFont": FONT, "labelGap": 2},
+            {**axis, "size": 52},
         ),
         legend={"show": True, "live": False},
         height=PLOT_HEIGHT,
@@ -305,12 +312,18 @@ def _plot(gui: Any, curve: Curve, unit: str, data: tuple[Array, ...], names: Seq
 
 
 def _series(names: Sequence[str]) -> tuple[dict[str, Any], ...]:
-    """Return the series options of the plotting library uPlot: the time axis and a line per arm."""
+    """Return the series options of the plotting library uPlot.
+
+    The series are the time axis, a line for each arm, and the invisible line that determines the
+    range of the vertical axis, see :class:`Plots`.
+    """
     lines = [
         {"label": f"{letter} {name}", "stroke": css(colour), "width": 1.8}
         for letter, name, colour in zip(LETTERS, names, ARM_COLOURS, strict=False)
     ]
-    return ({"label": "time"}, *lines)
+    plain = {"points": {"show": False}}  # no mark at each value
+    drawn = [{**line, **plain, "auto": False} for line in lines]
+    return ({"label": "time"}, *drawn, {"label": "", "width": 0, **plain})
 
 
 INK, GRID = "#808895", "rgba(128,136,149,0.25)"  # colours that are readable on white and on black

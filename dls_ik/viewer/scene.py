@@ -58,7 +58,8 @@ class SceneView:
         self._server, self._scene = server, server.scene
         self._robot, self._boxes = robot, LinkBoxes(robot, shapes)
         self.floor, self.size = extent(robot, shapes)
-        self._grid = _furnish(server, self.floor, self.size)
+        _furnish(server)
+        self.darken(False)
         self._figures = Figures(self._scene, robot, shapes, self._boxes, self.size)
         self._trails: list[TipTrail] = []
         self.targets = [
@@ -162,20 +163,30 @@ class SceneView:
             trail.clear()
             trail.handle.visible = self._has_trails
 
-    def darken(self, is_dark: bool) -> None:
-        """Use the floor colours for a dark or for a white background."""
-        self._grid.cell_color, self._grid.section_color = FLOOR_COLOURS[is_dark]
+    def darken(self, is_dark: bool, client: Any = None) -> None:
+        """Use the floor colours for a dark or for a white background.
+
+        Args:
+            is_dark: Whether the background is dark.
+            client: Client whose floor changes; None changes the floor that all clients see at
+                first.
+        """
+        scene = self._scene if client is None else client.scene
+        _add_floor(scene, self.floor, self.size, is_dark)
 
     def _show_trails(self, views: Sequence[ArmView]) -> None:
         while len(self._trails) < len(views):
             i = len(self._trails)
             self._trails.append(TipTrail(self._scene, f"/trail{i}", i, self.size))
             self._trails[-1].handle.visible = self._has_trails
-        while len(self._trails) > len(views):
-            self._trails.pop().handle.remove()
-        if self._has_trails:
-            for view, trail in zip(views, self._trails, strict=True):
-                trail.show(view.sample.T_tip.reshape(-1, 4, 4)[0, :3, 3])
+        if not self._has_trails:
+            return
+        for view, trail in zip(views, self._trails, strict=False):
+            trail.show(view.sample.T_tip.reshape(-1, 4, 4)[0, :3, 3])
+        # Trails that are not needed are emptied, never removed: the page would log an error for an
+        # update of a removed node.
+        for trail in self._trails[len(views) :]:
+            trail.clear()
 
     def _greet(self, client: Any) -> None:
         """Point the camera of a new client at the arm, again whenever its aspect ratio changes."""
@@ -222,14 +233,8 @@ def _camera(points: Array, aspect: float, shown: float = 1.0) -> tuple[Array, Ar
     return middle + distance * backward, middle
 
 
-def _furnish(server: Any, floor: float, size: float) -> Any:
-    """Add light and floor to the scene; return the grid of the floor.
-
-    Args:
-        server: Server of viser.
-        floor: Height of the floor in the base frame [m].
-        size: Size of the robot [m].
-    """
+def _furnish(server: Any) -> None:
+    """Add light to the scene."""
     scene = server.scene
     # Shadows and reflections would take most of the time on a machine without a graphics card.
     scene.configure_environment_map(None)
@@ -238,9 +243,20 @@ def _furnish(server: Any, floor: float, size: float) -> Any:
     scene.add_light_hemisphere("/sky", sky_color=sky, ground_color=ground, intensity=1.7)
     for name, place, intensity in LAMPS:
         scene.add_light_directional(name, position=place, intensity=intensity)
+
+
+def _add_floor(scene: Any, floor: float, size: float, is_dark: bool) -> None:
+    """Add a grid for the floor to a scene, or replace the grid of the scene.
+
+    Args:
+        scene: Scene graph of the server, or of one client.
+        floor: Height of the floor in the base frame [m].
+        size: Size of the robot [m].
+        is_dark: Whether the background is dark.
+    """
     decade = float(10.0 ** np.round(np.log10(size)))
-    cell, section = FLOOR_COLOURS[False]
-    return scene.add_grid(
+    cell, section = FLOOR_COLOURS[is_dark]
+    scene.add_grid(
         "/floor",
         width=6.0 * size,
         height=6.0 * size,
@@ -483,8 +499,9 @@ class TipTrail:
 
     def clear(self) -> None:
         """Remove all points."""
-        self._points.clear()
-        self.handle.points = NO_SEGMENTS
+        if self._points:
+            self._points.clear()
+            self.handle.points = NO_SEGMENTS
 
 
 class VelocityEllipsoid:

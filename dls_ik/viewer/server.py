@@ -12,10 +12,13 @@ for a file is checked. viser's feature that publishes a page on the internet is 
 """
 
 import contextlib
+import gzip
 import http
 import re
 import socket
 from collections.abc import Iterator
+from functools import lru_cache
+from html import escape
 from ipaddress import ip_address
 from typing import Any
 
@@ -64,16 +67,19 @@ class PageServer(viser.ViserServer):  # type: ignore[misc]
         host: Name or address of this machine.
         port: Port; 0 for any unused port.
         frames: Pages that may embed this page, in the format of `frame-ancestors` of CSP.
+        title: Title in the tab of the browser.
 
     Raises:
         PortError: If the port is in use, or the host is not an address of this machine.
         GateError: If the requests of the server cannot be checked.
     """
 
-    def __init__(self, host: str, port: int, frames: str = OWN_ORIGIN) -> None:
+    def __init__(
+        self, host: str, port: int, frames: str = OWN_ORIGIN, title: str = "dls-ik"
+    ) -> None:
         check_port(host, port)
         try:
-            with guarded(host, frames):
+            with guarded(host, frames, title):
                 super().__init__(host=host, port=port, label="dls-ik", verbose=False)
         except GateError:
             self.stop()
@@ -89,7 +95,7 @@ def open_server(host: str, port: int, title: str, is_framed: bool = False) -> Pa
     Args:
         host: Name or address of this machine.
         port: Port; 0 for any unused port.
-        title: Title of the panel.
+        title: Title of the panel, and in the tab of the browser.
         is_framed: Whether a notebook on this machine may embed the page.
 
     Raises:
@@ -97,15 +103,20 @@ def open_server(host: str, port: int, title: str, is_framed: bool = False) -> Pa
         GateError: If the requests of the server cannot be checked.
     """
     rich.get_console().quiet = True  # suppresses viser's table of addresses
-    server = PageServer(host, port, NOTEBOOKS if is_framed else OWN_ORIGIN)
-    set_theme(server, is_dark=False)
+    server = PageServer(host, port, NOTEBOOKS if is_framed else OWN_ORIGIN, title)
+    set_theme(server.gui, is_dark=False)
     server.gui.set_panel_label(title)
     return server
 
 
-def set_theme(server: Any, is_dark: bool) -> None:
-    """Use dark or light colours, and hide the logo and the share button of viser."""
-    server.gui.configure_theme(
+def set_theme(gui: Any, is_dark: bool) -> None:
+    """Use dark or light colours, and hide the logo and the share button of viser.
+
+    Args:
+        gui: Graphical user interface of the server, for all browsers, or of one client of viser.
+        is_dark: Whether the colours are dark.
+    """
+    gui.configure_theme(
         control_width="medium",
         dark_mode=is_dark,
         show_logo=False,
@@ -145,12 +156,13 @@ def _bind_error(host: str, port: int) -> OSError | None:
 
 
 @contextlib.contextmanager
-def guarded(host: str, frames: str = OWN_ORIGIN) -> Iterator[None]:
+def guarded(host: str, frames: str = OWN_ORIGIN, title: str = "dls-ik") -> Iterator[None]:
     """Make a viser server that is started in a ``with`` block check its requests.
 
     Args:
         host: Host on which the server listens.
         frames: Pages that may embed the page, in the format of `frame-ancestors` of CSP.
+        title: Title in the tab of the browser.
 
     Raises:
         GateError: If viser did not start a server whose requests can be checked.
@@ -166,6 +178,7 @@ def guarded(host: str, frames: str = OWN_ORIGIN) -> Iterator[None]:
                 return Response(http.HTTPStatus.FORBIDDEN, "Forbidden", headers, REFUSAL_BODY)
             response: Response | None = process_request(connection, request)
             if response is not None:  # the request is for a file, not for a websocket
+                _set_title(response, title)
                 for name, value in RESPONSE_HEADERS.items():
                     response.headers[name] = value.format(host=asked, frames=frames)
             return response
@@ -178,6 +191,33 @@ def guarded(host: str, frames: str = OWN_ORIGIN) -> Iterator[None]:
         raise GateError(
             "requests to this version of viser cannot be checked: pip install viser==1.1.1"
         )
+
+
+VISER_TITLE = b"<title>Viser</title>"  # viser has no option for this title of its page
+
+
+def _set_title(response: Response, title: str) -> None:
+    """Replace the title of viser's page, if a response contains this page."""
+    headers = response.headers
+    if headers.get("Content-Type", "").startswith("text/html"):
+        is_gzipped = headers.get("Content-Encoding") == "gzip"
+        response.body = titled_page(bytes(response.body), is_gzipped, title)
+        del headers["Content-Length"]
+        headers["Content-Length"] = str(len(response.body))
+
+
+@lru_cache(maxsize=4)
+def titled_page(page: bytes, is_gzipped: bool, title: str) -> bytes:
+    """Return viser's page with another title in the tab of the browser.
+
+    Args:
+        page: Page of viser.
+        is_gzipped: Whether `page` and the result are compressed by gzip.
+        title: New title.
+    """
+    html = gzip.decompress(page) if is_gzipped else page
+    html = html.replace(VISER_TITLE, f"<title>{escape(title)}</title>".encode(), 1)
+    return gzip.compress(html) if is_gzipped else html
 
 
 def is_welcome(origin: str | None, asked: str | None, host: str) -> bool:

@@ -20,6 +20,7 @@ from dls_ik.core.types import Array
 from dls_ik.model.robot import RobotModel
 from dls_ik.solver.hard_paths import BARE_STEP_DURATION
 from dls_ik.solver.task import Task, Tasks, too_few_joints
+from dls_ik.viewer.gains import ArmGains, CurrentGains
 from dls_ik.viewer.plots import CsvRecorder, CurveHistory, Measures, measure
 from dls_ik.viewer.presets import Preset, make_presets, pair_in_the_way, start_configuration
 from dls_ik.viewer.replay import ReplayPath
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 DRAG_HOLD_TIME = 1.0  # [s] time after a drag in which targets from other senders are not shown
 MAX_ARMS = 4
+MIN_GAIN_ERROR = 1e-3  # [m] smallest error for which gains are computed
 # [s] maximum time that is made up for after a gap between calls of Session.step
 MAX_CATCH_UP_TIME = 0.1
 STEP_ROUNDING = 1e-6  # tolerance for rounding of times, relative to the length of a step
@@ -179,6 +181,17 @@ class Session:
             self.history.add(now, [(view.sample, view.measures) for view in views])
         if self._recorder is not None:
             self._recorder.add(view[:3] for view in views)
+
+    def gains(self, view: ArmView) -> CurrentGains:
+        """Return the singular values of a state, and the gains of each arm's method there.
+
+        The error for which the gains are computed has the size of the position error of the state,
+        but at least MIN_GAIN_ERROR.
+        """
+        q = view.sample.q
+        size = max(float(np.nan_to_num(view.sample.position_error)), MIN_GAIN_ERROR)
+        arms = tuple(ArmGains(each.name, each.gains(q, size)) for each in self.sources)
+        return CurrentGains(view.measures.singular_values, size, arms)
 
     def displayed_target(self) -> Array | None:
         """Return the target that the page shows: (4, 4), or (k, 4, 4) for k tips.

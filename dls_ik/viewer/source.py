@@ -11,6 +11,7 @@ import math
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import Field, fields
 from typing import Any, NamedTuple, Protocol
 
@@ -29,6 +30,7 @@ from dls_ik.solver.plugins import plugin_names
 from dls_ik.solver.problem import largest_errors
 from dls_ik.solver.stepper import Stepper, paced_stepper
 from dls_ik.solver.task import Tasks, is_full_pose
+from dls_ik.viewer.gains import directional_gains
 
 
 class Sample(NamedTuple):
@@ -128,6 +130,16 @@ class Source(Protocol):
 
     def reset(self) -> None:
         """Clear the target and faults; return to the initial configuration if ``can_place``."""
+
+    def gains(self, q: Array, size: float) -> Array | None:
+        """Return the gains (k,) of a step of the current method, or None if they are not known.
+
+        See :func:`dls_ik.viewer.gains.directional_gains`.
+
+        Args:
+            q: (n,) joint positions [rad or m].
+            size: Size of the error along each singular direction [m].
+        """
 
     def close(self) -> None:
         """Release the threads and connections of the arm."""
@@ -345,6 +357,7 @@ class LocalSource:
         self._lock = threading.Lock()
         self._target: Array | None = None
         self._last_step: float | None = None  # [s] time of the last step
+        self._gain_stepper: Stepper | None = None  # made at the first use
         self._failure = ""  # error of a plug-in that failed and was replaced by the default method
         options = {**DEFAULT_PARAMETERS, **options}
         self._use(self._build(method, options, bare=False), options)
@@ -417,6 +430,20 @@ class LocalSource:
         """Return to the initial configuration without motion, and discard the target."""
         self.place(self._start)
 
+    def gains(self, q: Array, size: float) -> Array | None:
+        """Return the gains (k,) of a bare step of the current method; None if a plug-in fails.
+
+        Args:
+            q: (n,) joint positions [rad or m].
+            size: Size of the error along each singular direction [m].
+        """
+        with self._lock:
+            if self._gain_stepper is None:
+                self._gain_stepper = self._stepper(self.method, self._options)
+            with suppress(MethodError):
+                return directional_gains(self._gain_stepper, q, size)
+            return None
+
     def wait_for_planner(self) -> None:
         """Wait until the thread in which the arm solves and plans has finished its work so far."""
         if isinstance(self._motion, _Controlled):
@@ -442,20 +469,31 @@ class LocalSource:
 
     def _use(self, motion: _Motion, options: Mapping[str, Any]) -> None:
         self._motion, self._options = motion, dict(options)
+        self._gain_stepper = None
         rows = tunable_parameters(motion.method, options)
         has_planner = isinstance(motion, _Controlled)
         self.parameters = tuple(row for row in rows if has_planner or row.name != "when_stuck")
 
     def _build(self, method: str | None, options: Mapping[str, Any], bare: bool) -> _Motion:
         robot, task = self.robot, self.task
-        _, own = split_options(options)
         name = method or default_method(robot)
         if not bare and is_full_pose(robot, task):
             return _Controlled(Controller(robot, name, self._executor, **options))
-        stepper = paced_stepper(
-            robot, name, robot.clip(np.zeros(robot.n)), BARE_STEP_DURATION, task, own
-        )
-        return _Bare(stepper) if bare else _Limited(LocalIk(robot, name, task=task, **own), stepper)
+        stepper = self._stepper(name, options)
+        if bare:
+            return _Bare(stepper)
+        return _Limited(LocalIk(robot, name, task=task, **split_options(options)[1]), stepper)
+
+    def _stepper(self, method: str, options: Mapping[str, Any]) -> Stepper:
+        """Return a stepper for bare steps of a method, which starts at joint positions close to 0.
+
+        Args:
+            method: Name of the method.
+            options: Options of the controller and the method.
+        """
+        q = self.robot.clip(np.zeros(self.robot.n))
+        own = split_options(options)[1]
+        return paced_stepper(self.robot, method, q, BARE_STEP_DURATION, self.task, own)
 
 
 def check_follows(method: str) -> str:

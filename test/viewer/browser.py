@@ -63,12 +63,12 @@ def chromium():
 
 
 @contextlib.contextmanager
-def open_page(browser, url, folder, name="page"):
+def open_page(browser, url, folder, name="page", size=SIZE):
     """Open the page at a URL until the end of the context; an error in its log fails the test.
 
-    If the test fails, a picture ``name``-failed.png is kept.
+    The window has the given size. If the test fails, a picture ``name``-failed.png is kept.
     """
-    context = browser.new_context(viewport=SIZE)
+    context = browser.new_context(viewport=size)
     page = Page(context.new_page(), folder)
     try:
         page.goto(url)

@@ -108,7 +108,8 @@ def test_joints_that_a_person_moves_one_after_the_other_both_move(viewer, page):
 
 def legend(names):
     """Return a function that finds messages with curves of arms with these names."""
-    labels = ["time", *(f"{letter} {name}" for letter, name in zip("ABCD", names, strict=False))]
+    lines = [f"{letter} {name}" for letter, name in zip("ABCD", names, strict=False)]
+    labels = ["time", *lines, ""]  # the last line is invisible
 
     def matches(message):
         shown = message.get("props") or message.get("updates") or {}

@@ -3,6 +3,7 @@
 """The command and its server: ports, shutdown, and access to the page."""
 
 import contextlib
+import gzip
 import http.client
 import socket
 import time
@@ -127,7 +128,8 @@ def get(port, path="/", **headers):
     """Return status, headers in lower case, and body of a request with the given headers."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=LONG)
     with contextlib.closing(connection):
-        connection.putrequest("GET", path, skip_host=True)
+        is_encoded = "Accept-Encoding" in headers
+        connection.putrequest("GET", path, skip_host=True, skip_accept_encoding=is_encoded)
         for name, value in {"Host": f"localhost:{port}", **headers}.items():
             connection.putheader(name, value)
         connection.endheaders()
@@ -258,6 +260,18 @@ def test_the_page_may_connect_to_its_own_server_only(port):
     assert policy["connect-src"] == f"'self' ws://localhost:{port} data: blob:"
     assert policy["frame-ancestors"] == "'self'"
     assert headers["x-content-type-options"] == "nosniff"
+
+
+def test_the_title_of_the_page_is_that_of_the_server():
+    server = PageServer("127.0.0.1", 0, title="dls-ik: <arm>")
+    try:
+        for encoding, decode in (("identity", bytes), ("gzip", gzip.decompress)):
+            headers = {"Accept-Encoding": encoding}
+            _, found, body = get(server.get_port(), **headers)
+            assert int(found["content-length"]) == len(body)
+            assert b"<title>dls-ik: &lt;arm&gt;</title>" in decode(body)
+    finally:
+        server.stop()
 
 
 def test_a_server_that_cannot_be_guarded_is_not_used():
