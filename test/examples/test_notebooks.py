@@ -41,9 +41,9 @@ def runner():
 
 
 def printed(notebook):
-    """What each cell prints; times are in results only."""
+    """What each cell prints, without messages of the first start such as the compiler's."""
     return [
-        [output.text for output in cell.get("outputs", ()) if output.output_type == "stream"]
+        [output.text for output in cell.get("outputs", ()) if output.get("name") == "stdout"]
         for cell in notebook.cells
     ]
 
