@@ -234,6 +234,26 @@ def numba_entry(compiled: Any, args: tuple[Any, ...]) -> Callable[..., Any]:
     return cast(Callable[..., Any], compiled.compile(types))
 
 
+class EntryPoint:
+    """A Numba function that is called by its entry point, see :func:`numba_entry`.
+
+    All calls must have arguments of the same types and memory layouts as the first call.
+
+    Args:
+        compiled: Function decorated by ``numba.njit``.
+    """
+
+    def __init__(self, compiled: Any) -> None:
+        self._compiled = compiled
+        self._entry: Callable[..., Any] | None = None  # found at the first call
+
+    def __call__(self, *args: Any) -> Any:
+        """Return the result of the function."""
+        if self._entry is None:
+            self._entry = numba_entry(self._compiled, args)
+        return self._entry(*args)
+
+
 def numba_serialize(data: Any) -> bytes:
     """Serialise data of a compiled kernel with Numba, to bytes that ``pickle.loads`` can read."""
     from numba.core.serialize import dumps

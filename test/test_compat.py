@@ -69,18 +69,22 @@ def test_the_code_of_a_kernel_is_called_without_a_look_at_types():
     """It computes the same, in the arrays that it is given."""
     from dls_ik.core.limiter import advance
     from dls_ik.core.se3 import difference
+    from dls_ik.servo.limiter import boxed_limits
 
     T_a, T_b = np.eye(4), np.eye(4)
     T_b[:3, 3] = 1.0, 2.0, 3.0
     direct = compat.numba_entry(difference, (T_a, T_b))
     assert np.array_equal(direct(T_a, T_b), difference(T_a, T_b))
     robot = RobotModel.wam()
-    acceleration, q_r, v_r = np.full(7, 4.0), np.full(7, 0.2), np.zeros(7)
+    limits, q_r, v_r = (
+        boxed_limits(robot, robot.velocity, np.full(7, 4.0)),
+        np.full(7, 0.2),
+        np.zeros(7),
+    )
     moved = []
-    for call in (advance, None):
+    for call in (advance, compat.EntryPoint(advance)):
         q, v = np.zeros(7), np.zeros(7)
-        args = robot.chain, acceleration, q_r, v_r, 0.01, q, v
-        (call or compat.numba_entry(advance, args))(*args)
+        call(limits, q_r, v_r, 0.01, q, v)
         moved.append((q, v))
     assert np.array_equal(*moved)
     assert moved[0][0].any()

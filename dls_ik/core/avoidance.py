@@ -15,8 +15,11 @@ deviates only along the normals. An active-set method finds the active rows: it 
 violated most, and removes a row if the error pulls the arm away from the bound of that row.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
+from dls_ik.core.boxes import Boxed
 from dls_ik.core.follow import (
     HALVINGS,
     LEAST_RATE,
@@ -32,21 +35,10 @@ from dls_ik.core.follow import (
 )
 from dls_ik.core.jit import allocating, force_inline, kernel
 from dls_ik.core.linalg import copy, factor, solve_factored
-from dls_ik.core.near_pairs import MAX_CONTROLLED_PAIRS, near_rows
-from dls_ik.core.scene_arrays import PackedScene, unpack_scene
+from dls_ik.core.near_pairs import MAX_CONTROLLED_PAIRS, NearRows, near_rows
 from dls_ik.core.step import general_step
 from dls_ik.core.task import jacobian_there, observe, scaled_error
-from dls_ik.core.types import (
-    Array,
-    Chain,
-    FollowState,
-    GeneralProblem,
-    Indices,
-    Memory,
-    Method,
-    StopCriteria,
-    Workspace,
-)
+from dls_ik.core.types import Array, Chain, FollowMethods, FollowState, Indices, Workspace
 from dls_ik.core.workspace import new_memory, workspace
 
 MIN_STOPPING_TIME = 0.1  # [s] avoids jitter when the closest leaves alternate
@@ -61,54 +53,26 @@ MAX_VIOLATION = 1e-9  # [rad or m] tolerated violation of a row
 
 @allocating
 def follow_apart(
-    chain: Chain,
-    method: Method,
-    general: GeneralProblem,
-    descending: Method,
-    plain: GeneralProblem,
-    stop: StopCriteria,
+    arm: Boxed[Chain],
+    methods: Boxed[FollowMethods],
+    followed: Boxed[FollowState],
+    constraints: Boxed[NearRows],
     T_d: Array,
     dt: float,
-    followed: tuple[Array, Array, Memory, Array, Array],
-    scene: PackedScene,
-    reach: Array,
-    least: Array,
-    known: tuple[Array, Array],
-    watched: tuple[Array, Array, Indices],
-    stopping: tuple[Array, float],
-    influence: float,
-    leaves: Indices,
-    pace: Array,
 ) -> int:
     """Run :func:`dls_ik.core.follow.follow` with minimum distances for the pairs of a scene.
 
-    The first nine arguments are those of :func:`dls_ik.core.follow.follow`.
+    The other arguments are those of :func:`dls_ik.core.follow.follow`.
 
     Args:
-        scene: Scene, from :func:`dls_ik.core.scene_arrays.pack_scene`.
-        reach: (p + s, n) bounds on the displacement of one shape of a pair relative to the other
-            per unit motion of a joint [m/rad or m/m].
-        least: (p + s,) minimum distance of each pair [m].
-        known: (p + s,) lower bounds on the distances of the pairs [m] and the joint positions (n,)
-            at which they hold; read and written.
-        watched: Distances and closest leaves at the commanded joint positions, as in
-            :func:`dls_ik.core.near_pairs.near_rows`.
-        stopping: Accelerations (n,) of the joints during a stop [rad/s^2 or m/s^2], infinite for a
-            joint without a limit, and the delay until the joints reach these accelerations [s].
-        influence: Distance within which pairs are considered [m].
-        leaves: (MAX_CONTROLLED_PAIRS, 4) list of the rows of N in the previous cycle, read and
-            written: index of the pair, its two leaves, and 1 if the row was active. -1 in the first
-            column ends the list.
-        pace: (1,) stopping time used in the previous cycle [s], -1 if no row was active; read and
-            written.
+        constraints: The scene, its pairs, and the state of their constraints.
 
     Returns:
         The index of the pair of the first active row; -1 if no row is active.
     """
-    state = FollowState(*followed)
-    observed = state.observed
-    arrays = unpack_scene(*scene)
-    n = state.q.shape[0]
+    chain, state, near = arm.record, followed.record, constraints.record
+    method, general, descending, plain, stop = methods.record
+    observed, n = state.observed, state.q.shape[0]
     work = workspace(chain, general, state.memory)
     outside = return_into_limits(chain, dt, state.q)
     copy(outside, state.limit_activation)
@@ -117,22 +81,33 @@ def follow_apart(
         np.empty(MAX_CONTROLLED_PAIRS),
         np.empty(MAX_CONTROLLED_PAIRS, np.int64),
     )
-    count = near_rows(arrays, reach, least, known, watched, state.q, influence, leaves, N,
-                      remaining, pair)  # fmt: skip
+    count = near_rows(near, state.q, N, remaining, pair)
     blocking_pair = np.full(1, -1)
     rows = (N[:count], remaining[:count], pair[:count])
     problem = FollowProblem(chain, method, general, stop, T_d, dt, outside)
-    if _step(problem, state, work, rows, stopping, leaves, pace, blocking_pair):
+    if _step(problem, state, work, rows, near, blocking_pair):
         return blocking_pair[0]
     least, greatest = observed[2], observed[3]
     work = workspace(chain, plain, new_memory(chain, descending, plain))
     problem = FollowProblem(chain, descending, plain, stop, T_d, dt, outside)
-    _step(problem, state, work, rows, stopping, leaves, pace, blocking_pair)
+    _step(problem, state, work, rows, near, blocking_pair)
     observed[2], observed[3] = least, greatest
     return blocking_pair[0]
 
 
 # The step -----------------------------------------------------------------------------------------
+
+
+class ErrorModel(NamedTuple):
+    """Scaled error and its Jacobian, as they are and as active rows leave them to the step.
+
+    The motion of the active rows of N is z = N^+ b, and C = I - N^+ N.
+    """
+
+    e: Array  # (r,) scaled error at q [m]
+    J: Array  # (r, n) Jacobian of the scaled error at q
+    e_left: Array  # (r,) e - J z
+    J_free: Array  # (r, n) J C
 
 
 @allocating
@@ -141,9 +116,7 @@ def _step(
     state: FollowState,
     work: Workspace,
     rows: tuple[Array, Array, Indices],
-    stopping: tuple[Array, float],
-    leaves: Indices,
-    pace: Array,
+    near: NearRows,
     blocking_pair: Indices,
 ) -> bool:
     """Move ``state.q`` by one step of a method with minimum distances.
@@ -154,9 +127,7 @@ def _step(
         work: Scratch arrays.
         rows: Three arrays: N (m, n), the motion (m,) along each row that is left before the minimum
             distance [rad or m], and the index (m,) of the pair of each row.
-        stopping: As in :func:`follow_apart`.
-        leaves: As in :func:`follow_apart`.
-        pace: As in :func:`follow_apart`.
+        near: Stopping times and the list of rows, as in :func:`follow_apart`.
         blocking_pair: (1,) index of the pair of the first active row, or -1, written.
 
     Returns:
@@ -165,12 +136,13 @@ def _step(
     chain, method, general, stop, T_d, dt, outside = problem
     q, observed, activation = state.q, state.observed, work.limit.activation
     N, remaining, pair = rows
+    stopping, leaves, pace = near.stopping, near.leaves, near.pace
     n, m = q.shape[0], N.shape[0]
     observed[0], observed[1] = observe(chain, general, T_d, q, work)
     jacobian_there(chain, general, T_d, work)
     observe_singular_values(work, observed)
     e, J, free = work.e.copy(), work.J.copy(), np.empty(n)
-    e_left, J_free = e.copy(), J.copy()
+    model = ErrorModel(e, J, e.copy(), J.copy())
     general_step(chain, method, general, T_d, q, work)
     for j in range(n):
         state.limit_activation[j] = max(state.limit_activation[j], activation[j])
@@ -197,7 +169,7 @@ def _step(
                 count += 1
     for i in range(passes):
         approach_bounds(stopping, dt, np.inf if i == 1 else T, remaining, b)
-        if not _solve_with_rows(problem, q, e, J, e_left, J_free, N, b, scale, work, active):
+        if not _solve_with_rows(problem, q, model, N, b, scale, work, active):
             break
         trial = slow if i == 1 else fast
         scale = velocity_scale(chain, dt, work.dq)
@@ -218,7 +190,7 @@ def _step(
         leaves[active[i], 3] = 1
     blocking_pair[0] = -1 if active[0] < 0 else pair[active[0]]
     _split_row_motion(N, active, work.dq, y)
-    keep_from_overshooting(problem, q, e_left, J, J_free, free, work, observed)
+    keep_from_overshooting(problem, q, model.e_left, J, model.J_free, free, work, observed)
     for j in range(n):
         work.dq[j] += y[j]
     keep_velocity(chain, dt, work.dq)
@@ -309,7 +281,7 @@ def stopping_time(stopping: tuple[Array, float], dt: float, dq: Array) -> float:
     """Return the time [s] in which all joints can stop, at least MIN_STOPPING_TIME.
 
     Args:
-        stopping: Accelerations (n,) of a stop and its delay, as in :func:`follow_apart`.
+        stopping: Accelerations (n,) of a stop and its delay, as in :class:`NearRows`.
         dt: Duration of a cycle [s].
         dq: (n,) motion of the joints per cycle [rad or m].
     """
@@ -324,7 +296,7 @@ def approach_share(stopping: tuple[Array, float], dt: float, T: float) -> float:
     """Return the share, 0 to 1, of the remaining distance by which a step may approach.
 
     Args:
-        stopping: Accelerations (n,) of a stop and its delay, as in :func:`follow_apart`.
+        stopping: Accelerations (n,) of a stop and its delay, as in :class:`NearRows`.
         dt: Duration of a cycle [s].
         T: Stopping time [s].
     """
@@ -340,7 +312,7 @@ def _consistent_stopping_time(
     The step allowed for T is interpolated between `slow` and `fast`; T is found by bisection.
 
     Args:
-        stopping: Accelerations (n,) of a stop and its delay, as in :func:`follow_apart`.
+        stopping: Accelerations (n,) of a stop and its delay, as in :class:`NearRows`.
         dt: Duration of a cycle [s].
         slow: (n,) step that approaches no obstacle [rad or m].
         fast: (n,) step that is allowed for the stopping time `longest` [rad or m].
@@ -367,7 +339,7 @@ def approach_bounds(
     """Write the bounds b of N dq >= b: the joints can stop after dq before distances are too small.
 
     Args:
-        stopping: Accelerations (n,) of a stop and its delay, as in :func:`follow_apart`.
+        stopping: Accelerations (n,) of a stop and its delay, as in :class:`NearRows`.
         dt: Duration of a cycle [s].
         T: Stopping time [s].
         remaining: (m,) motion along each row of N that is left before the minimum distance
@@ -383,10 +355,7 @@ def approach_bounds(
 def _solve_with_rows(
     problem: FollowProblem,
     q: Array,
-    e: Array,
-    J: Array,
-    e_left: Array,
-    J_free: Array,
+    model: ErrorModel,
     N: Array,
     b: Array,
     scale: float,
@@ -398,10 +367,7 @@ def _solve_with_rows(
     Args:
         problem: Inputs of the step.
         q: (n,) joint positions [rad or m].
-        e: (r,) scaled error at q [m].
-        J: (r, n) Jacobian of the scaled error at q.
-        e_left: (r,) e - J z with the motion z = N^+ b of the active rows, written.
-        J_free: (r, n) J C with C = I - N^+ N of the active rows, written.
+        model: Error and Jacobian; `e_left` and `J_free` are written.
         N: (m, n) derivatives of the distances of close pairs of leaves, as unit vectors.
         b: (m,) minimum of N times the scaled step [rad or m].
         scale: Factor of the step that satisfies the velocity limits.
@@ -413,6 +379,7 @@ def _solve_with_rows(
     """
     chain, method, general = problem.chain, problem.method, problem.general
     T_d, outside = problem.T_d, problem.outside
+    e, J, e_left, J_free = model
     m, n, r = N.shape[0], N.shape[1], e.shape[0]
     taken = np.zeros(m, np.int64)  # number of times each row became active
     G, A, y, force = np.empty((n, n)), np.empty((n, n)), np.empty(n), np.empty(n)
@@ -620,7 +587,7 @@ def _discard_loose_rows(N: Array, b: Array, dq: Array, leaves: Indices) -> None:
         N: (m, n) rows, one for each of the first m entries of `leaves`.
         b: (m,) bounds [rad or m].
         dq: (n,) step [rad or m].
-        leaves: List of pairs of leaves, as in :func:`follow_apart`, read and written.
+        leaves: List of pairs of leaves, as in :class:`NearRows`, read and written.
     """
     kept = 0
     for i in range(N.shape[0]):

@@ -8,16 +8,19 @@ from typing import NamedTuple
 import numpy as np
 
 from dls_ik.core import limits
+from dls_ik.core.boxes import Boxed
 from dls_ik.core.jit import allocating, force_inline, kernel
-from dls_ik.core.linalg import copy, factor, solve_factored, svd
+from dls_ik.core.kinematics import forward
+from dls_ik.core.linalg import copy, decompose, factor, solve_factored, svd
+from dls_ik.core.se3 import norm3, pose_error
 from dls_ik.core.step import general_step
 from dls_ik.core.task import jacobian_there, observe, scaled_error
 from dls_ik.core.types import (
     Array,
     Chain,
+    FollowMethods,
     FollowState,
     GeneralProblem,
-    Memory,
     Method,
     StopCriteria,
     Workspace,
@@ -49,15 +52,11 @@ class FollowProblem(NamedTuple):
 
 @allocating
 def follow(
-    chain: Chain,
-    method: Method,
-    general: GeneralProblem,
-    descending: Method,
-    plain: GeneralProblem,
-    stop: StopCriteria,
+    arm: Boxed[Chain],
+    methods: Boxed[FollowMethods],
+    followed: Boxed[FollowState],
     T_d: Array,
     dt: float,
-    followed: tuple[Array, Array, Memory, Array, Array],
 ) -> None:
     """Move the joint positions of a state toward the desired poses by one control cycle.
 
@@ -76,19 +75,16 @@ def follow(
     in this cycle instead.
 
     Args:
-        chain: The chain of the arm.
-        method: Method of the step.
-        general: Inputs of `method`.
-        descending: Method whose steps lower the error wherever possible.
-        plain: Inputs of `descending`.
-        stop: Criteria for a reached pose.
-        T_d: (k, 4, 4) desired poses.
-        dt: Duration of a cycle [s].
-        followed: Fields of :class:`FollowState`, read and written. The errors in `observed` belong
+        arm: The chain of the arm.
+        methods: Method of the step, the method `descending`, and criteria for a reached pose.
+        followed: State of following the target, read and written. The errors in `observed` belong
             to the new joint positions, and the singular values to the Jacobian of the scaled error
             at the old joint positions.
+        T_d: (k, 4, 4) desired poses.
+        dt: Duration of a cycle [s].
     """
-    state = FollowState(*followed)
+    chain, state = arm.record, followed.record
+    method, general, descending, plain, stop = methods.record
     observed = state.observed
     work = workspace(chain, general, state.memory)
     outside = return_into_limits(chain, dt, state.q)
@@ -101,6 +97,29 @@ def follow(
     problem = FollowProblem(chain, descending, plain, stop, T_d, dt, outside)
     _step(problem, state, work)
     observed[2], observed[3] = least, greatest
+
+
+@allocating
+def tip_pose(arm: Boxed[Chain], q: Array) -> Array:
+    """Return T_base_tip (4, 4) of a chain with one tip at joint positions q (n,)."""
+    chain, pose = arm.record, np.zeros((1, 4, 4))
+    forward(chain, q, np.empty((chain.prismatic.shape[0], 2, 3)), pose[:, :3])
+    pose[0, 3, 3] = 1.0
+    return pose[0]
+
+
+@allocating
+def tip_errors(arm: Boxed[Chain], q: Array, T_d: Array) -> tuple[float, float]:
+    """Return the position error [m] and the rotation error [rad] of a chain with one tip.
+
+    Args:
+        arm: The chain.
+        q: (n,) joint positions [rad or m].
+        T_d: (4, 4) desired T_base_tip.
+    """
+    e = np.empty(6)
+    pose_error(T_d, tip_pose(arm, q), np.empty((3, 3)), e)
+    return norm3(e[:3]), norm3(e[3:])
 
 
 @allocating
@@ -164,8 +183,7 @@ def return_into_limits(chain: Chain, dt: float, q: Array) -> Array:
 def observe_singular_values(work: Workspace, observed: Array) -> None:
     """Write the smallest and the largest singular value of ``work.J`` to ``observed[2:]``."""
     r, n = work.J.shape
-    s = np.empty(r)
-    svd(work.J, np.empty((r, r)), s, np.empty((r, n)))
+    s = decompose(work.J, work.last_svd).s
     observed[2], observed[3] = s[min(r, n) - 1], s[0]
 
 
@@ -243,8 +261,7 @@ def keep_from_overshooting(
         for j in range(n):
             F[i, j] *= free[j]
             G[i, j] *= free[j]
-    Ut, s, Vt = np.empty((r, r)), np.empty(r), np.empty((r, n))
-    svd(F, Ut, s, Vt)
+    _, Ut, s, Vt = decompose(F, work.last_svd)
     A, along, stiff = np.empty((m, m)), np.empty(m), np.empty(m)
     _curvature(problem, q, G, free, left, Vt, work, A)
     # Solve (m + S+) x = m a, and change the step along the directions from a to x.

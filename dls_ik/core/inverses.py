@@ -13,9 +13,17 @@ import numpy as np
 
 from dls_ik.core import damping, damping_policies, limits
 from dls_ik.core.jit import allocating, force_inline, kernel
-from dls_ik.core.linalg import copy, factor, solve_factored, svd, times
+from dls_ik.core.linalg import copy, decompose, factor, solve_factored, svd, times
 from dls_ik.core.step_bounds import bounded_sum, goes_by_direction
-from dls_ik.core.types import Array, Grouping, Indices, LimitState, Method, MethodParams
+from dls_ik.core.types import (
+    Array,
+    Grouping,
+    Indices,
+    LimitState,
+    Method,
+    MethodParams,
+    Workspace,
+)
 
 LEAST_PIVOT = 1e-6  # minimum relative pivot; below it, singular values are used for accuracy
 
@@ -180,7 +188,7 @@ def damped_gains(s: Array, lambda2: float, gain: Array) -> None:
         gain[i] = s[i] / (s[i] * s[i] + lambda2) if s[i] > 0.0 else 0.0
 
 
-# Columns of free joints: all strategies but CTP ---------------------------------------------------
+# Columns of free joints: all strategies, and CTP while no joint is in a margin --------------------
 
 
 @allocating
@@ -192,8 +200,7 @@ def invert_free_columns(
     e: Array,
     left: Array,
     lambda2: float,
-    limit: LimitState,
-    dq: Array,
+    work: Workspace,
 ) -> None:
     """Write the step dq = z + C P (e - J z), with P the inverse of the columns of free joints.
 
@@ -207,9 +214,9 @@ def invert_free_columns(
         e: (r,) scaled error [m].
         left: (r,) e - J z [m].
         lambda2: lambda^2 of the damping law.
-        limit: Output z and C of the limit strategy.
-        dq: (n,) step, written [rad or m].
+        work: Output z and C of the limit strategy in `limit`; the step `dq` is written.
     """
+    limit, dq = work.limit, work.dq
     h, c = limit.activation, limit.scale
     free = np.empty(h.shape[0], np.int64)
     count = free_joints(h, free)
@@ -218,16 +225,15 @@ def invert_free_columns(
         return
     F = gather(B, free, count)
     r = F.shape[0]
-    part, Ut, Vt = np.zeros(count), np.empty((r, r)), np.empty(F.shape)
-    s, gain = np.empty(r), np.empty(r)
+    part, A, gain = np.zeros(count), np.empty((r, r)), np.empty(r)
     strength = damping.jt_step_length(B, h, left) if method.damping == damping.JT else lambda2
     by_direction = goes_by_direction(method)
     if method.damping == damping.JT and not by_direction:
         _transposed(F, left, strength, part)
-    elif damping.is_uniform(method) and not by_direction and factor_normal(F, lambda2, Ut):
-        apply_factored(F, Ut, left, s, part)
+    elif damping.is_uniform(method) and not by_direction and factor_normal(F, lambda2, A):
+        apply_factored(F, A, left, gain, part)
     else:
-        svd(F, Ut, s, Vt)
+        _, Ut, s, Vt = decompose(F, work.last_svd)
         damping.gains(method, params, s, min(r, count), strength, gain)
         if by_direction:
             if damping.is_filter(method):
@@ -395,17 +401,22 @@ def continuous_inverse(
 
 
 @force_inline
-def needs_whole_inverse(method: Method, params: MethodParams) -> bool:
+def needs_whole_inverse(method: Method, params: MethodParams, h: Array) -> bool:
     """Return whether the step must be computed by :func:`invert_whole`.
 
-    This is the case for CTP, and if a step bound applies to single directions while a strategy or a
-    policy weights the columns or the error, because the directions then are those of C P.
+    This is the case for CTP if any activation h (n,) is not 0, and if a step bound applies to
+    single directions while a strategy or a policy weights the columns or the error, because the
+    directions then are those of C P.
     """
+    is_any_active = False
+    for j in range(h.shape[0]):
+        is_any_active = is_any_active or h[j] != 0.0
     weighted = method.limits in (limits.JW, limits.GWLN) or (
         method.limits == limits.GP and params.form == 22
     )
     weighted = weighted or params.policy == damping_policies.POLICY_ACCURACY
-    return method.limits == limits.CTP or (weighted and goes_by_direction(method))
+    is_branching = method.limits == limits.CTP and is_any_active
+    return is_branching or (weighted and goes_by_direction(method))
 
 
 @allocating

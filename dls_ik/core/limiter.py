@@ -13,16 +13,27 @@ Without acceleration limits, the velocity is constant during a cycle and jumps b
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
+from dls_ik.core.boxes import Boxed
 from dls_ik.core.jit import allocating, force_inline, kernel
-from dls_ik.core.types import Array, Chain
+from dls_ik.core.types import Array
+
+
+class CommandLimits(NamedTuple):
+    """Limits of a command."""
+
+    lower: Array  # (n,) [rad or m], -inf without a limit
+    upper: Array  # (n,) [rad or m], +inf without a limit
+    velocity: Array  # (n,) [rad/s or m/s], +inf without a limit
+    acceleration: Array  # (n,) [rad/s^2 or m/s^2]: all finite, or all infinite (no limit)
 
 
 @allocating
 def advance(
-    chain: Chain, acceleration: Array, q_r: Array, v_r: Array, dt: float, q: Array, v: Array
+    limits: Boxed[CommandLimits], q_r: Array, v_r: Array, dt: float, q: Array, v: Array
 ) -> None:
     """Move the command toward a reference by one cycle, within all joint limits.
 
@@ -34,15 +45,14 @@ def advance(
     follows the reference q_r + v_r dt / 2, so that q follows q_r.
 
     Args:
-        chain: Position and velocity limits.
-        acceleration: (n,) limits [rad/s^2 or m/s^2]: all finite, or all infinite (no limit).
+        limits: Limits of the command.
         q_r: (n,) reference at the end of the cycle [rad or m].
         v_r: (n,) velocity of the reference [rad/s or m/s].
         dt: Duration of the cycle [s].
         q: (n,) commanded positions, read and written [rad or m].
         v: (n,) commanded velocities, read and written [rad/s or m/s].
     """
-    n = q.shape[0]
+    n, velocity, acceleration = q.shape[0], limits.record.velocity, limits.record.acceleration
     lag = _lag(acceleration, dt)
     desired = np.empty(n)
     share = 1.0
@@ -55,48 +65,46 @@ def advance(
     for j in range(n):
         mean = (q_r[j] - q[j] + lag * (v_r[j] - v[j])) / dt
         desired[j] = v_r[j] + share * (mean - v_r[j])
-        if abs(desired[j]) * scale > chain.velocity[j]:
-            scale = chain.velocity[j] / abs(desired[j])
+        if abs(desired[j]) * scale > velocity[j]:
+            scale = velocity[j] / abs(desired[j])
     for j in range(n):
         desired[j] *= scale
-    _accelerate(chain, acceleration, desired, dt, q, v)
+    _accelerate(limits.record, desired, dt, q, v)
 
 
 @allocating
-def brake(chain: Chain, acceleration: Array, dt: float, q: Array, v: Array) -> None:
+def brake(limits: Boxed[CommandLimits], dt: float, q: Array, v: Array) -> None:
     """Brake for one cycle, on a straight path, as fast as the acceleration limits allow.
 
     Args:
-        chain: Position and velocity limits.
-        acceleration: (n,) acceleration limits [rad/s^2 or m/s^2].
+        limits: Limits of the command.
         dt: Duration of the cycle [s].
         q: (n,) commanded positions, read and written [rad or m].
         v: (n,) commanded velocities, read and written [rad/s or m/s]; zero after enough cycles.
     """
-    _accelerate(chain, acceleration, np.zeros(q.shape[0]), dt, q, v)
+    _accelerate(limits.record, np.zeros(q.shape[0]), dt, q, v)
 
 
-@kernel
-def stopping_point(chain: Chain, acceleration: Array, q: Array, v: Array, q_s: Array) -> None:
+@allocating
+def stopping_point(limits: Boxed[CommandLimits], q: Array, v: Array, q_s: Array) -> None:
     """Write the positions at which the joints stop if each brakes with its acceleration limit.
 
     Args:
-        chain: Position limits, which the result does not exceed.
-        acceleration: (n,) acceleration limits [rad/s^2 or m/s^2].
+        limits: Acceleration limits, and position limits, which the result does not exceed.
         q: (n,) positions [rad or m].
         v: (n,) velocities [rad/s or m/s].
         q_s: (n,) positions after the stop, written [rad or m].
     """
+    lower_limit, upper_limit, _, acceleration = limits.record
     for j in range(q.shape[0]):
         path = 0.5 * v[j] * abs(v[j]) / acceleration[j]
-        lower, upper = min(chain.lower[j], q[j]), max(chain.upper[j], q[j])
+        lower, upper = min(lower_limit[j], q[j]), max(upper_limit[j], q[j])
         q_s[j] = min(max(q[j] + path, lower), upper)
 
 
-@kernel
+@allocating
 def even_stop(
-    chain: Chain,
-    acceleration: Array,
+    limits: Boxed[CommandLimits],
     q: Array,
     v: Array,
     times: tuple[float, float],
@@ -109,14 +117,14 @@ def even_stop(
     earlier, at the limit.
 
     Args:
-        chain: Position limits.
-        acceleration: (n,) acceleration limits [rad/s^2 or m/s^2].
+        limits: Position and acceleration limits.
         q: (n,) initial positions [rad or m].
         v: (n,) initial velocities [rad/s or m/s].
         times: Duration of a cycle and maximum duration of a stop [s].
         duration: (1, n) braking time of each joint, written [s].
         slope: (1, n) acceleration of each joint, written [rad/s^2 or m/s^2].
     """
+    lower, upper, _, acceleration = limits.record
     period, together = times[0], 0.0
     for j in range(q.shape[0]):
         together = max(together, abs(v[j]) / acceleration[j])
@@ -126,7 +134,7 @@ def even_stop(
         duration[0, j], slope[0, j] = 0.0, 0.0
         speed = abs(v[j])
         if speed > 0.0:
-            left = chain.upper[j] - q[j] if v[j] > 0.0 else q[j] - chain.lower[j]
+            left = upper[j] - q[j] if v[j] > 0.0 else q[j] - lower[j]
             T = min(together, 2.0 * max(left, 0.0) / speed)
             duration[0, j] = T
             if T > 0.0:
@@ -207,20 +215,17 @@ def _lag(acceleration: Array, dt: float) -> float:
 
 
 @force_inline
-def _accelerate(
-    chain: Chain, acceleration: Array, desired: Array, dt: float, q: Array, v: Array
-) -> None:
+def _accelerate(limits: CommandLimits, desired: Array, dt: float, q: Array, v: Array) -> None:
     """Change the velocities toward `desired` as far as all limits allow, for one cycle.
 
     Args:
-        chain: Position and velocity limits.
-        acceleration: (n,) acceleration limits [rad/s^2 or m/s^2].
+        limits: Limits of the command.
         desired: (n,) desired velocities at the end of the cycle [rad/s or m/s].
         dt: Duration of the cycle [s].
         q: (n,) commanded positions, read and written [rad or m].
         v: (n,) commanded velocities, read and written [rad/s or m/s].
     """
-    n = q.shape[0]
+    n, acceleration = q.shape[0], limits.acceleration
     lag = _lag(acceleration, dt)
     share = 1.0
     for j in range(n):
@@ -229,16 +234,16 @@ def _accelerate(
             share = acceleration[j] * dt / change
     for j in range(n):
         A, rate = acceleration[j], v[j]
-        up = _fastest(chain.upper[j] - q[j], rate, A, dt, lag)
-        down = _fastest(q[j] - chain.lower[j], -rate, A, dt, lag)
+        up = _fastest(limits.upper[j] - q[j], rate, A, dt, lag)
+        down = _fastest(q[j] - limits.lower[j], -rate, A, dt, lag)
         speed = rate + share * (desired[j] - rate)
-        speed = min(max(speed, -chain.velocity[j], -down), chain.velocity[j], up)
+        speed = min(max(speed, -limits.velocity[j], -down), limits.velocity[j], up)
         speed = min(max(speed, rate - A * dt), rate + A * dt)
         after = q[j] + lag * rate + (dt - lag) * speed
-        low, high = max(-down, -chain.velocity[j]), min(up, chain.velocity[j])
+        low, high = max(-down, -limits.velocity[j]), min(up, limits.velocity[j])
         if high < low and abs(rate) <= A * dt:  # no velocity is valid: stop in this cycle
             after, speed = q[j] + 0.5 * rate * abs(rate) / A, 0.0
-        lower, upper = min(chain.lower[j], q[j]), max(chain.upper[j], q[j])
+        lower, upper = min(limits.lower[j], q[j]), max(limits.upper[j], q[j])
         if after < lower or after > upper:
             after = min(max(after, lower), upper)
             speed = 0.0 if lag > 0.0 else (after - q[j]) / dt

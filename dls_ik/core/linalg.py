@@ -10,7 +10,7 @@ from math import sqrt
 import numpy as np
 
 from dls_ik.core.jit import allocating, force_inline, kernel
-from dls_ik.core.types import Array
+from dls_ik.core.types import Array, Decomposition
 
 MACHINE_EPSILON = 2.220446049250313e-16
 MAX_JACOBI_SWEEPS = 30  # usually, four to seven sweeps suffice
@@ -177,6 +177,28 @@ def svd(B: Array, Ut: Array, s: Array, Vt: Array) -> None:
         else:
             s[i] = 0.0
             _orthogonal_row(Vt, i)
+
+
+@allocating
+def decompose(B: Array, last: Decomposition) -> Decomposition:
+    """Return the singular values and vectors of B (r, n), which callers must not change.
+
+    If B equals the matrix that was decomposed last, the result is `last`. If only its shape is
+    equal, the result replaces `last`.
+    """
+    is_same = B.shape[0] == last.B.shape[0] and B.shape[1] == last.B.shape[1]
+    if not is_same:
+        r = B.shape[0]
+        last = Decomposition(B, np.empty((r, r)), np.empty(r), np.empty(B.shape))
+        svd(B, last.Ut, last.s, last.Vt)
+        return last
+    for i in range(B.shape[0]):
+        for j in range(B.shape[1]):
+            is_same = is_same and B[i, j] == last.B[i, j]
+            last.B[i, j] = B[i, j]
+    if not is_same:
+        svd(B, last.Ut, last.s, last.Vt)
+    return last
 
 
 @kernel

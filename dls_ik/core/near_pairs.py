@@ -3,6 +3,7 @@
 """Close pairs of shapes: the closest pair, and derivatives of distances by joint positions."""
 
 from math import sqrt
+from typing import NamedTuple
 
 import numpy as np
 
@@ -97,20 +98,56 @@ def watch(
     return nearest, best
 
 
+class NearRows(NamedTuple):
+    """Distance constraints for steps of local motion, and their state between two cycles.
+
+    There are p pairs of links and s pairs of a link and an object; n is the number of joints.
+    """
+
+    scene: PackedScene  # scene, from :func:`dls_ik.core.scene_arrays.pack_scene`
+    # (p + s, n) bounds on the displacement of one shape of a pair relative to the other per unit
+    # motion of a joint [m/rad or m/m]
+    reach: Array
+    least: Array  # (p + s,) minimum distance of each pair [m]
+    # (p + s,) lower bounds on the distances of the pairs [m], and the joint positions (n,) at which
+    # they hold; read and written
+    known: tuple[Array, Array]
+    # Distances and closest leaves at the commanded joint positions: three arrays of :func:`watch`,
+    # the distances that it wrote to `known`, and the two arrays of `seen`. They are used if `watch`
+    # was called for an equal q.
+    watched: tuple[Array, Array, Indices]
+    # Accelerations (n,) of the joints during a stop [rad/s^2 or m/s^2], infinite without a limit,
+    # and the delay until the joints reach these accelerations [s]
+    stopping: tuple[Array, float]
+    influence: float  # distance within which pairs are considered [m]
+    # (MAX_CONTROLLED_PAIRS, 4) list of the rows of N in the previous cycle, read and written: index
+    # of the pair, its two leaves, and 1 if the row was active; -1 in the first column ends the list
+    leaves: Indices
+    # (1,) stopping time used in the previous cycle [s], -1 if no row was active; read and written
+    pace: Array
+
+    @classmethod
+    def of(
+        cls,
+        scene: PackedScene,
+        reach: Array,
+        least: Array,
+        watched: tuple[Array, Array, Indices],
+        stopping: tuple[Array, float],
+        influence: float,
+    ) -> "NearRows":
+        """Return the constraints for a new scene; the arguments are fields of this class.
+
+        The other fields are initialised: no distance is known, and no constraint is active.
+        """
+        known = np.full(len(reach), -np.inf), np.zeros(len(stopping[0]))
+        leaves = np.full((MAX_CONTROLLED_PAIRS, 4), -1)
+        pace = np.full(1, -1.0)
+        return cls(scene, reach, least, known, watched, stopping, influence, leaves, pace)
+
+
 @allocating
-def near_rows(
-    scene: SceneArrays,
-    reach: Array,
-    least: Array,
-    known: tuple[Array, Array],
-    watched: tuple[Array, Array, Indices],
-    q: Array,
-    influence: float,
-    leaves: Indices,
-    N: Array,
-    remaining: Array,
-    pair: Indices,
-) -> int:
+def near_rows(near: NearRows, q: Array, N: Array, remaining: Array, pair: Indices) -> int:
     """Write the matrix N of the constraints N dq >= b of core/avoidance.py at q (n,).
 
     A row of N is the derivative of the distance of two leaves by the joint positions, scaled to a
@@ -118,19 +155,9 @@ def near_rows(
     leaves that had a row in the previous cycle, if their pair is still close.
 
     Args:
-        scene: The shapes and pairs.
-        reach: (p + s, n) bounds on the displacement of one shape of a pair relative to the other
-            per unit motion of a joint [m/rad or m/m].
-        least: (p + s,) minimum distance of each pair [m].
-        known: (p + s,) lower bounds on the distances of the pairs [m] and the joint positions (n,)
-            at which they hold; read and written.
-        watched: Three arrays of :func:`watch`: the distances that it wrote to `known`, and the two
-            arrays of `seen`. They are used if `watch` was called for an equal q.
+        near: Scene and pairs; its list `leaves` of the rows of the previous cycle is replaced by
+            that of the new rows.
         q: (n,) joint positions [rad or m].
-        influence: Distance within which pairs are considered [m].
-        leaves: (MAX_CONTROLLED_PAIRS, 4) list of the rows as in
-            :func:`dls_ik.core.avoidance.follow_apart`: rows of the previous cycle, replaced by the
-            new rows.
         N: (MAX_CONTROLLED_PAIRS, n) rows, written.
         remaining: (MAX_CONTROLLED_PAIRS,) motion along each row that is left before the minimum
             distance, written [rad or m].
@@ -139,7 +166,9 @@ def near_rows(
     Returns:
         The number of rows.
     """
-    is_seen = True
+    reach, least, known, watched = near.reach, near.least, near.known, near.watched
+    influence, leaves = near.influence, near.leaves
+    scene, is_seen = unpack_scene(*near.scene), True
     for j in range(q.shape[0]):
         is_seen = is_seen and q[j] == watched[1][j]
     if is_seen:
@@ -150,7 +179,7 @@ def near_rows(
     before = leaves.copy()
     pose, T = np.empty((scene.parent.shape[0], 3, 4)), np.empty((3, 4))
     stack, bound, hulls = np.empty((STACK, 2), np.int64), np.empty(STACK), hull_scratch()
-    found, points = np.empty(2, np.int64), np.empty((3, 3))
+    found, scratch = np.empty(2, np.int64), (pose, T, hulls, np.empty((3, 3)))
     count, is_placed = 0, False
     for k in range(known[0].shape[0]):
         if known[0][k] >= influence or count >= MAX_CONTROLLED_PAIRS:
@@ -168,7 +197,7 @@ def near_rows(
             )
         if known[0][k] >= influence:
             continue
-        if write_row(scene, k, found, pose, T, hulls, least, points, N[count], remaining[count:]):
+        if write_row(scene, k, found, scratch, least, N[count], remaining[count:]):
             pair[count] = k
             leaves[count, 0], leaves[count, 1], leaves[count, 2] = k, found[0], found[1]
             leaves[count, 3] = 0
@@ -185,9 +214,7 @@ def near_rows(
                 leaves[c, 3], is_new = before[i, 3], False
         if is_new:
             found[0], found[1] = before[i, 1], before[i, 2]
-            if write_row(
-                scene, k, found, pose, T, hulls, least, points, N[count], remaining[count:]
-            ):
+            if write_row(scene, k, found, scratch, least, N[count], remaining[count:]):
                 pair[count] = k
                 for c in range(4):
                     leaves[count, c] = before[i, c]
@@ -199,20 +226,23 @@ def near_rows(
 
 @kernel
 def write_row(
-    scene: SceneArrays, k: int, leaves: Indices, pose: Array, T: Array, hulls: HullScratch,
-    least: Array, points: Array, row: Array, remaining: Array,
-) -> bool:  # fmt: skip
+    scene: SceneArrays,
+    k: int,
+    leaves: Indices,
+    scratch: tuple[Array, Array, HullScratch, Array],
+    least: Array,
+    row: Array,
+    remaining: Array,
+) -> bool:
     """Write the row of :func:`near_rows` for two leaves of a pair.
 
     Args:
         scene: The shapes and pairs.
         k: Index of the pair.
         leaves: (2,) indices of the leaves.
-        pose: (f, 3, 4) poses of the frames.
-        T: (3, 4) scratch.
-        hulls: Scratch arrays.
+        scratch: Poses of the frames (f, 3, 4), a scratch array (3, 4), scratch arrays for hulls,
+            and a scratch array (3, 3).
         least: (p + s,) minimum distance of each pair [m].
-        points: (3, 3) scratch.
         row: (n,) derivative of the distance as a unit vector, written.
         remaining: First entry: motion along the row that is left before the minimum distance,
             written [rad or m].
@@ -220,6 +250,7 @@ def write_row(
     Returns:
         False if no joint changes the distance of the leaves.
     """
+    pose, T, hulls, points = scratch
     d = leaf_points(scene, k, leaves, pose, T, least[k] + SHARP_RANGE, hulls, points)
     row.fill(0.0)
     own = scene.pairs.shape[0]

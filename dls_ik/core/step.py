@@ -99,7 +99,7 @@ def _step(
             lambda2 = limits.gp_activate(params, general.joint_weights, lambda2, v, limit)
             if params.form == limits.FORM_WEIGHTED:
                 B = scaled_columns(J, limit.scale)
-        is_whole = needs_whole_inverse(method, params)
+        is_whole = needs_whole_inverse(method, params, limit.activation)
         if is_whole and damping.is_filter(method):
             filter_columns(method, B)
             J = scaled_columns(B, 1.0 / limit.scale)
@@ -118,7 +118,7 @@ def _step(
                 remaining_error(J, e, limit.motion, left)
                 if weight != 1.0:
                     policies.weight_vector(left, general.direction, weight)
-                invert_free_columns(method, params, grouping, B, e, left, lambda2, limit, work.dq)
+                invert_free_columns(method, params, grouping, B, e, left, lambda2, work)
             again = limits.revise(method, chain, q, work.dq, limit)
     # Bound and scale the step.
     bound_step(method, params, grouping.translational, work.dq)

@@ -272,6 +272,15 @@ class LimitState(NamedTuple):
     axis: Array  # a (n,) column scaling of the strategy GWLN: C = I - a a^T
 
 
+class Decomposition(NamedTuple):
+    """Singular values and vectors of the matrix that was decomposed last; nan before the first."""
+
+    B: Array  # (r, n) the matrix
+    Ut: Array  # (r, r) rows u_i
+    s: Array  # (r,) singular values in descending order
+    Vt: Array  # (r, n) rows v_i
+
+
 class Workspace(NamedTuple):
     """Scratch arrays of one thread on the general path.
 
@@ -287,6 +296,7 @@ class Workspace(NamedTuple):
     dq: Array  # (n,) the step [rad or m]
     limit: LimitState
     memory: Memory
+    last_svd: Decomposition  # several parts of a step decompose equal matrices
 
 
 class FastWorkspace(NamedTuple):
@@ -307,6 +317,16 @@ class FastWorkspace(NamedTuple):
     distance: Array  # (LEAF,) squared distances of a leaf's rows from the target, inf if used
     features: Array  # (9,) features of the target
     memory: Array  # (13 n + 48,) scratch of solve_few in core/fast/step.py
+
+
+class FollowMethods(NamedTuple):
+    """Methods of following a target: the chosen one, and one for steps that raise the error."""
+
+    method: Method
+    general: GeneralProblem  # inputs of `method`
+    descending: Method  # its steps lower the error wherever possible
+    plain: GeneralProblem  # inputs of `descending`
+    stop: StopCriteria  # criteria for a reached pose
 
 
 class FollowState(NamedTuple):

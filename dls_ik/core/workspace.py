@@ -9,6 +9,7 @@ from dls_ik.core.jit import allocating, force_inline
 from dls_ik.core.types import (
     AnyChain,
     Chain,
+    Decomposition,
     FastWorkspace,
     GeneralProblem,
     LimitState,
@@ -73,6 +74,9 @@ def workspace(chain: Chain, general: GeneralProblem | None, memory: Memory) -> W
             activation=np.zeros(n), motion=np.zeros(n), scale=np.ones(n), axis=np.zeros(n)
         ),
         memory=memory,
+        last_svd=Decomposition(
+            B=np.full((r, n), np.nan), Ut=np.empty((r, r)), s=np.empty(r), Vt=np.empty((r, n))
+        ),
     )
 
 

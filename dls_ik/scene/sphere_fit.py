@@ -517,7 +517,7 @@ class _Fit:
             return _first(middle, np.zeros(1), points)
         best = _first(middle, self._depths(middle[None]), points)
         self.work += 10 * (len(points) + len(self.centres))  # most centres are rejected fast
-        tightest_sphere(self.centres, self.depths, points, best)
+        tightest_sphere(self.centres, self.depths, np.ascontiguousarray(points), best)
         return best
 
     def _depths(self, centres: Array) -> Array:
@@ -538,7 +538,7 @@ class _Fit:
                 centre, and returns this sphere if no other sphere is better.
             points: (k, 3) points whose convex hull contains the piece of the leaf [m].
         """
-        best = sphere.copy()
+        best, rows = sphere.copy(), np.ascontiguousarray(points)
         scale = 0.15 * max(best[3], 1e-6)
         for _ in range(REFINE_ROUNDS):
             steps = scale * self.rng.normal(size=(REFINE_CENTRES, 3))
@@ -549,7 +549,7 @@ class _Fit:
             else:
                 depths = self._depths(best[:3] + steps)
             self.work += len(points) * len(steps) // 4
-            tightest_sphere(best[:3] + steps, depths, points, best)
+            tightest_sphere(best[:3] + steps, depths, rows, best)
             scale *= 0.5
         return best
 

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dls_ik.core.se3 import difference
 from dls_ik.core.types import Array
 from dls_ik.errors import HeldError, MethodError, StaleTargetError
 from dls_ik.model.joint import JointValues
@@ -561,7 +560,8 @@ class Controller:
         """
         target, tracker = self._stream.target, self._tracker
         uses_command = target is not None and target.needs_command
-        return self.robot.fk(tracker.limiter.q if uses_command else tracker.local_ik.q)
+        local_ik = tracker.local_ik
+        return local_ik.pose_at(tracker.limiter.q if uses_command else local_ik.q)
 
     def _held_output(self, state: ServoState, message: str) -> ServoOutput:
         """Return the output of a cycle in which the command does not move toward a target."""
@@ -631,5 +631,4 @@ class Controller:
         """
         if not math.isnan(step.position_error) and q.tolist() == step.q.tolist():
             return step.position_error, step.rotation_error
-        left = difference(self.robot.fk(q), T_d)
-        return float(np.linalg.norm(left[:3])), float(np.linalg.norm(left[3:]))
+        return self._tracker.local_ik.errors_at(q, T_d)

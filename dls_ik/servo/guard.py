@@ -22,6 +22,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from dls_ik.core.near_pairs import NearRows
 from dls_ik.core.types import Array, Flags, Indices
 from dls_ik.errors import OptionError, SceneError
 from dls_ik.model.robot import RobotModel
@@ -30,7 +31,6 @@ from dls_ik.scene.snapshot import SceneSnapshot
 from dls_ik.scene.srdf import Pair
 from dls_ik.servo.limiter import UNKNOWN_PERIOD, Limiter
 from dls_ik.servo.motion import Handover, Motion, StopPath
-from dls_ik.servo.plugin_step import NearRows
 from dls_ik.servo.scene_state import NearPair, SceneState
 from dls_ik.servo.workspace import Bound, checked_bounds, guarded_pairs
 

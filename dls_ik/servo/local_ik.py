@@ -5,22 +5,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from dls_ik import compat
 from dls_ik.core import damping, step_bounds
 from dls_ik.core.avoidance import follow_apart
-from dls_ik.core.follow import follow
-from dls_ik.core.types import Array, FollowState, GeneralProblem, Method
+from dls_ik.core.boxes import Boxed, boxed
+from dls_ik.core.follow import follow, tip_errors, tip_pose
+from dls_ik.core.near_pairs import NearRows
+from dls_ik.core.types import Array, FollowMethods, FollowState, GeneralProblem, Method
 from dls_ik.core.workspace import new_memory
 from dls_ik.errors import MethodError
 from dls_ik.model.joint import JointValues
 from dls_ik.model.pose import PoseLike
 from dls_ik.model.robot import RobotModel
-from dls_ik.servo.plugin_step import NearRows, PluginStep
+from dls_ik.servo.plugin_step import PluginStep
 from dls_ik.servo.targets import checked_duration
 from dls_ik.solver.method import AUTO_METHOD, parse_method
 from dls_ik.solver.options import SolverOptions, solver_options
@@ -93,7 +94,7 @@ class LocalIk:
                 f"method that computes steps, such as {DEFAULT_METHOD!r}"
             )
         self.robot = robot
-        self._chain = robot.chain._replace(velocity=scale * robot.velocity)
+        self._arm = boxed(robot.chain._replace(velocity=scale * robot.velocity))
         self.method = choice.name
         self.options = solver_options(choice, options, robot.joint_names)
         self._position_only = rotation_free(checked_tasks(robot, task))
@@ -110,10 +111,17 @@ class LocalIk:
         if choice.plugin is not None:
             self._plugin_step = PluginStep(robot, choice.plugin, method_kernel, self._details)
             self._method, self._details = self._descending._replace(following=True), self._plain
-        # Entry points of the compiled kernels, found at the first use.
-        self._follow: Callable[..., Any] | None = None
-        self._follow_apart: Callable[..., Any] | None = None
+        self._follow = compat.EntryPoint(follow)
+        self._follow_apart = compat.EntryPoint(follow_apart)
+        self._tip_errors = compat.EntryPoint(tip_errors)
+        self._tip_pose = compat.EntryPoint(tip_pose)
+        n = robot.n
+        memory = new_memory(robot.chain, self._method, self._details)
+        self._state = FollowState(np.zeros(n), np.zeros(2 * n), memory, np.zeros(4), np.zeros(n))
+        self._followed = boxed(self._state)
+        self._methods = self._boxed_methods(self._details)
         self.near: NearRows | None = None
+        self._constraints: tuple[NearRows, Boxed[NearRows]] | None = None  # the last `near`, boxed
         self.limiting_pair = -1
         self.restart(robot.clip(np.zeros(robot.n)))
 
@@ -151,6 +159,22 @@ class LocalIk:
             and rotation_error <= self._criteria.rotation_tolerance
         )
 
+    def errors_at(self, q: Array, T_d: Array) -> tuple[float, float]:
+        """Return the position error [m] and the rotation error [rad] of the full pose, for one tip.
+
+        Args:
+            q: (n,) joint positions [rad or m].
+            T_d: (4, 4) desired T_base_tip.
+        """
+        q, T_d = np.ascontiguousarray(q, dtype=float), np.ascontiguousarray(T_d, dtype=float)
+        errors: tuple[float, float] = self._tip_errors(self._arm, q, T_d)
+        return errors
+
+    def pose_at(self, q: Array) -> Array:
+        """Return T_base_tip (4, 4) of the first tip at joint positions q (n,) [rad or m]."""
+        pose: Array = self._tip_pose(self._arm, np.ascontiguousarray(q, dtype=float))
+        return pose
+
     def reset(self, q: JointValues) -> None:
         """Start a new motion at joint positions (n,) [rad or m], which may be outside the limits.
 
@@ -180,12 +204,14 @@ class LocalIk:
 
     def restart(self, q: Array) -> None:
         """Start a new motion at joint positions (n,) [rad or m], without validation."""
-        n = self.robot.n
         if self._plugin_step is not None:
             self._plugin_step.restart()
-        memory = new_memory(self.robot.chain, self._method, self._details)
-        motion = np.repeat([0.0, 1.0], n)  # previous step: 0; factors of the step lengths: 1
-        self._state = FollowState(q.copy(), motion, memory, np.zeros(4), np.zeros(n))
+        state, memory = self._state, self._state.memory
+        for array in (*memory, state.observed, state.limit_activation, state.motion):
+            array.fill(0)
+        memory.remaining.fill(math.nan)
+        state.motion[self.robot.n :] = 1.0  # factors of the step lengths
+        state.q[:] = q
 
     def continue_from(self, q: Array) -> None:
         """Set the joint positions q (n,) at which the next step starts, without a restart."""
@@ -207,25 +233,26 @@ class LocalIk:
                 self._state.q[:], (position, rotation, least, greatest) = found
                 free = np.zeros(self.robot.n)
                 return ServoStep(self.q, position, rotation, least, greatest, free)
-        details = self._details
         if math.isfinite(self._slowest):
-            params = details.params._replace(Delta=self._slowest * dt)
-            details = details._replace(params=params)
-        method, descending = (self._method, details), (self._descending, self._plain)
-        args = (self._chain, *method, *descending, self._criteria, T_d, dt, self._state[:])
+            params = self._details.params._replace(Delta=self._slowest * dt)
+            self._methods = self._boxed_methods(self._details._replace(params=params))
+        structs = (self._arm, self._methods, self._followed)
         if self.near is not None:
-            both = (*args, *self.near)
-            if self._follow_apart is None:
-                self._follow_apart = compat.numba_entry(follow_apart, both)
-            self.limiting_pair = int(self._follow_apart(*both))
+            if self._constraints is None or self._constraints[0] is not self.near:
+                self._constraints = self.near, boxed(self.near)
+            pair = self._follow_apart(*structs, self._constraints[1], T_d, dt)
+            self.limiting_pair = int(pair)
         else:
-            if self._follow is None:
-                self._follow = compat.numba_entry(follow, args)
-            self._follow(*args)
+            self._follow(*structs, T_d, dt)
             self.limiting_pair = -1
         position, rotation, least, greatest = self._state.observed.tolist()
         activation = self._state.limit_activation.copy()
         return ServoStep(self.q, position, rotation, least, greatest, activation)
+
+    def _boxed_methods(self, details: GeneralProblem) -> Boxed[FollowMethods]:
+        """Return the method with inputs `details`, and its replacement, as a box for kernels."""
+        fallback = self._descending, self._plain, self._criteria
+        return boxed(FollowMethods(self._method, details, *fallback))
 
 
 def default_method(robot: RobotModel) -> str:

@@ -4,15 +4,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from dls_ik.core.avoidance import approach_bounds, stopping_time
-from dls_ik.core.near_pairs import MAX_CONTROLLED_PAIRS, near_rows
-from dls_ik.core.scene_arrays import PackedScene, unpack_scene
+from dls_ik.core.near_pairs import MAX_CONTROLLED_PAIRS, NearRows, near_rows
 from dls_ik.core.step import error_and_jacobian
-from dls_ik.core.types import Array, GeneralProblem, Indices, Method
+from dls_ik.core.types import Array, GeneralProblem, Method
 from dls_ik.core.workspace import new_memory
 from dls_ik.model.robot import RobotModel
 from dls_ik.solver.plugins import MEMORY, Plugin, StepState, checked_step
@@ -22,46 +19,6 @@ MAX_STEP_HALVINGS = 8  # maximum number of halvings of a step that does not redu
 PLUGIN_TIMEOUT = 0.5  # [s] longest time of one step; the control cycle waits for the step
 MAX_SWEEPS = 40  # maximum number of iterations over all constraints
 PLUGIN_STEP_TOLERANCE = 1e-9  # [rad or m] change of the step in an iteration that ends the search
-
-
-class NearRows(NamedTuple):
-    """Distance constraints for steps of local motion, and their state between two cycles.
-
-    The fields are the last arguments of :func:`dls_ik.core.avoidance.follow_apart`. There are p
-    pairs of links and s pairs of a link and an object; n is the number of joints.
-    """
-
-    scene: PackedScene  # scene, packed for the kernels
-    reach: Array  # (p + s, n) largest approach of each pair per joint motion [m/rad or m/m]
-    least: Array  # (p + s,) required distance of each pair [m]
-    known: tuple[Array, Array]  # (p + s,) lower bounds on distances [m], valid at q (n,)
-    watched: tuple[Array, Array, Indices]  # value of :attr:`SceneState.watched`, at the command
-    # (n,) accelerations of a stop [rad/s^2 or m/s^2]; delay until they are reached [s]
-    stop: tuple[Array, float]
-    influence: float  # [m] distance below which a pair is a constraint
-    leaves: (
-        Indices  # (MAX_CONTROLLED_PAIRS, 4) for each constraint: pair, two leaves, flag; -1: none
-    )
-    pace: Array  # (1,) duration of the stop in the last cycle [s]; -1: not known
-
-    @classmethod
-    def of(
-        cls,
-        scene: PackedScene,
-        reach: Array,
-        least: Array,
-        watched: tuple[Array, Array, Indices],
-        stop: tuple[Array, float],
-        influence: float,
-    ) -> NearRows:
-        """Return the constraints for a new scene; the arguments are fields of this class.
-
-        The other fields are initialised: no distance is known, and no constraint is active.
-        """
-        known = np.full(len(reach), -np.inf), np.zeros(len(stop[0]))
-        leaves = np.full((MAX_CONTROLLED_PAIRS, 4), -1)
-        pace = np.full(1, -1.0)
-        return cls(scene, reach, least, known, watched, stop, influence, leaves, pace)
 
 
 class PluginStep:
@@ -146,14 +103,13 @@ class PluginStep:
             np.empty(MAX_CONTROLLED_PAIRS),
             np.empty(MAX_CONTROLLED_PAIRS, np.int64),
         )
-        found = (N, clearance, pair)
-        place = (near.known, near.watched, q, near.influence, near.leaves)
-        count = near_rows(unpack_scene(*near.scene), near.reach, near.least, *place, *found)
+        count = near_rows(near, q, N, clearance, pair)
         near.pace[0] = -1.0  # the kernels then know no duration of a previous stop
         if not count:
             return dq
         b = np.empty(count)
-        approach_bounds(near.stop, dt, stopping_time(near.stop, dt, dq), clearance[:count], b)
+        T = stopping_time(near.stopping, dt, dq)
+        approach_bounds(near.stopping, dt, T, clearance[:count], b)
         low = np.maximum(-robot.velocity * dt, np.minimum(robot.lower - q, 0.0))
         high = np.minimum(robot.velocity * dt, np.maximum(robot.upper - q, 0.0))
         missing = b - N[:count] @ dq

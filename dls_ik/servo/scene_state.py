@@ -6,8 +6,7 @@ A pair is two links, a link and an object, or a link and a workspace bound. The 
 a pair is the distance below which its shapes may not come.
 """
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -58,9 +57,8 @@ class SceneState:
         # Joint positions at the last update, and indices of the closest leaves of each pair.
         self._seen = np.full(n, np.nan), np.zeros((count, 2), np.int64)
         self._points = np.zeros((3, 3))  # closest points and normal, written by the kernel
-        # Entry points of the compiled kernels, found at the first use.
-        self._certify: Callable[..., Any] | None = None
-        self._watch: Callable[..., Any] | None = None
+        self._certify = compat.EntryPoint(certify)
+        self._watch = compat.EntryPoint(watch)
 
     @property
     def watched(self) -> tuple[Array, Array, Indices]:
@@ -102,8 +100,6 @@ class SceneState:
             return -1
         pairs = self.pairs
         args = (pairs.packed, pairs.leverage, self.least, self._known, q, stop[:])
-        if self._certify is None:
-            self._certify = compat.numba_entry(certify, args)
         return int(self._certify(*args))
 
     def failing_among(self, selected: Flags, q: Array, stop: StopPath) -> int:
@@ -150,8 +146,6 @@ class SceneState:
         limits = self.least, pairs.distance
         packed, reach = pairs.packed, pairs.leverage[0]
         args = (packed, reach, limits, self._known, self._seen, q, influence, self._points)
-        if self._watch is None:
-            self._watch = compat.numba_entry(watch, args)
         k, d = self._watch(*args)
         if k < 0:
             return None

@@ -3,8 +3,6 @@
 """Speed limits of the tip, checked at every moment of a cycle and of the stop that may follow."""
 
 import math
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -38,7 +36,7 @@ class TipSpeed:
         self._acceleration, self._is_smooth = acceleration, bool(np.isfinite(acceleration).any())
         self._levers = _levers(robot)
         self._tolerances = np.array([TARGET_SHARE, BOUND_TOLERANCE])
-        self._speed_bound: Callable[..., Any] | None = None  # compiled kernel
+        self._speed_bound = compat.EntryPoint(speed_bound)
 
     def __call__(self, motion: Motion, stop: StopPath) -> bool:
         """Return whether the tip keeps its speed limits in a cycle and in the stop after it.
@@ -84,8 +82,6 @@ class TipSpeed:
             return 0.0
         times, states = (np.concatenate(x) for x in zip(*pieces, strict=True))
         args = (self._robot.chain, self._levers, self._limits, self._tolerances, times, states)
-        if self._speed_bound is None:
-            self._speed_bound = compat.numba_entry(speed_bound, args)
         return float(self._speed_bound(*args))
 
     def step_share(self, q_a: Array, q_b: Array, dt: float) -> float:

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dls_ik.core.se3 import difference
 from dls_ik.core.types import Array
 from dls_ik.errors import MethodError
 from dls_ik.model.robot import RobotModel
@@ -251,8 +250,7 @@ class Tracker:
             return step
         q = before + share * (step.q - before)
         self.local_ik.continue_from(q)
-        left = difference(self.local_ik.robot.fk(q), T_d)
-        position, rotation = float(np.linalg.norm(left[:3])), float(np.linalg.norm(left[3:]))
+        position, rotation = self.local_ik.errors_at(q, T_d)
         return step._replace(q=q, position_error=position, rotation_error=rotation)
 
     def _hold_after_stall(self, T_d: Array, is_static: bool, dt: float) -> tuple[Array, Tracked]:
@@ -286,6 +284,8 @@ class Tracker:
     def _pending_requests(self) -> "list[Future[Any]]":
         """Return all requests to the planner whose results have not been used yet."""
         request, at = self._request, self._motion
+        if request is None and at is None:
+            return []
         pending: list[Future[Any] | None] = [] if request is None else [request.answer]
         pending += [] if at is None else [at.answer, at.test]
         return [each for each in pending if each is not None]
@@ -386,8 +386,8 @@ class Tracker:
                 self._continue_path(planning, at, path[1:])
                 return
         if plan is not None and not plan.result.success and plan.result.pair_in_the_way is None:
-            left = difference(self.local_ik.robot.fk(self.limiter.q), at.T)
-            error = math.hypot(*left[:3], *(self._weight * left[3:]))
+            position, rotation = self.local_ik.errors_at(self.limiter.q, at.T)
+            error = math.hypot(position, self._weight * rotation)
             if trajectory is None or self._error(plan.result) >= MAX_ERROR_SHARE * error:
                 self._motion, self._resting_target = None, at.T
                 self._request = SolutionRequest(at.T, None, True)

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from kernels import svd
 
-from dls_ik.core.linalg import _sweep, factor, solve_factored
+from dls_ik.core.linalg import _sweep, decompose, factor, solve_factored
+from dls_ik.core.types import Decomposition
 
 PIVOT = 1e-6
 
@@ -124,6 +125,20 @@ SHAPES = st.tuples(st.integers(1, 6), st.integers(1, 9))
 @given(arrays(np.float64, SHAPES, elements=ENTRIES))
 def test_decomposition_of_anything(B):
     check(B)
+
+
+@pytest.mark.parametrize("shape", [(6, 7), (6, 5), (3, 7)])
+def test_equal_matrices_are_decomposed_once(shape):
+    rng = np.random.default_rng(0)
+    A, B = rng.normal(size=(2, *shape))
+    last = Decomposition(np.full((6, 7), np.nan), np.empty((6, 6)), np.empty(6), np.empty((6, 7)))
+    for each in (A, A, B, A):
+        found = decompose(each, last)
+        np.testing.assert_allclose(found.Ut.T @ (found.s[:, None] * found.Vt), each, atol=1e-14)
+    if shape == last.B.shape:
+        last.s[0] = 5.0
+        assert decompose(A, last).s[0] == 5.0
+        assert decompose(B, last).s[0] != 5.0
 
 
 @pytest.mark.parametrize("order", [slice(None), slice(None, None, -1), [3, 0, 5, 1, 4, 2]])

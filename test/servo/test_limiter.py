@@ -13,7 +13,7 @@ from robots import joint, urdf
 
 from dls_ik import RobotModel
 from dls_ik.core.limiter import advance
-from dls_ik.servo.limiter import FAST, AccelerationLimiter, JerkLimiter
+from dls_ik.servo.limiter import FAST, AccelerationLimiter, JerkLimiter, boxed_limits
 
 KINDS = st.lists(
     st.sampled_from(["revolute", "bent", "continuous", "prismatic", "mimic"]), max_size=6
@@ -210,10 +210,11 @@ def test_kernel_equals_naive_limiter(kinds, seed, dt):
     if not np.isinf(acceleration).all():
         acceleration = np.minimum(acceleration, FAST)
     q, v = stoppable_start(robot, acceleration, rng)
+    limits = boxed_limits(robot, robot.velocity, acceleration)
     for _ in range(10):
         q_r, v_r = wild_reference(rng, robot, q), rng.normal(size=robot.n)
         expected = naive_advance(robot, acceleration, q_r, v_r, dt, q, v)
-        advance(robot.chain, acceleration, q_r, v_r, dt, q, v)
+        advance(limits, q_r, v_r, dt, q, v)
         np.testing.assert_allclose(q, expected[0], rtol=1e-9, atol=1e-9)
         np.testing.assert_allclose(v, expected[1], rtol=1e-6, atol=1e-7)
 
