@@ -15,7 +15,7 @@ FINE = audit.AuditAnswer(fine=("numpy",))
 BAD = audit.AuditAnswer(found=("jinja2 2.4.1: CVE-0",))
 
 
-def test_every_file_with_pins_is_asked_about():
+def test_every_requirements_file_with_pins_is_audited():
     names = {path.name for path in audit.files()}
     assert {"core.txt", "demo.txt", "extras.txt", "ros.txt", "test.txt", "docs.txt"} <= names
     assert "distribution.txt" not in names
@@ -33,7 +33,7 @@ def test_every_file_with_pins_is_asked_about():
         (audit.AuditAnswer(complaint="no route"), FINE, 3, "no route"),
     ],
 )
-def test_no_answer_is_no_good_news(control, others, code, said, monkeypatch, capsys):
+def test_audit_without_an_answer_fails(control, others, code, said, monkeypatch, capsys):
     monkeypatch.setattr(
         audit, "of_pins", lambda lines, _: control if lines == [audit.KNOWN_BAD] else others
     )

@@ -30,12 +30,12 @@ def node(private_domain):
     context.try_shutdown()
 
 
-def test_parameters_that_a_node_was_started_with(node):
+def test_parameter_overrides_returns_the_start_parameters(node):
     overrides = compat.parameter_overrides(node)
     assert {name: given.value for name, given in overrides.items()} == {"rate": 7.0}
 
 
-def test_the_error_of_rcl(node):
+def test_rcl_error_is_raised_for_a_conflicting_topic_type(node):
     from std_msgs.msg import Empty, String
 
     node.create_publisher(String, "topic", 1)
@@ -65,7 +65,7 @@ def test_requests_are_waited_for_and_answered_later(node):
     executor.shutdown()
 
 
-def test_the_code_of_a_kernel_is_called_without_a_look_at_types():
+def test_numba_entry_gives_the_result_of_the_kernel():
     """It computes the same, in the arrays that it is given."""
     from dls_ik.core.limiter import advance
     from dls_ik.core.se3 import difference
@@ -139,7 +139,7 @@ def one_more(x):
     return x + 1
 
 
-def test_a_cache_of_numba_that_keeps_its_data_elsewhere(compiled, tmp_path, monkeypatch):
+def test_numba_cache_can_keep_its_data_in_other_files(compiled, tmp_path, monkeypatch):
     """Numba asks the cache of a function before it compiles, and hands over what it compiled."""
     kept = {}
 
@@ -191,14 +191,14 @@ def test_numba_tells_when_it_compiles(compiled):
     assert fresh in told
 
 
-def test_references_are_counted_or_not(compiled):
+def test_kernels_compile_with_and_without_reference_counting(compiled):
     import numba
 
     for options in (compat.COUNTED_OPTIONS, compat.UNCOUNTED):
         assert numba.njit(**options)(one_more)(1) == 2
 
 
-def test_the_first_entries_of_an_array_as_a_tuple(compiled):
+def test_to_fixed_tuple_returns_the_first_entries_of_an_array(compiled):
     import numba
     import numpy as np
 
@@ -211,7 +211,7 @@ def test_the_first_entries_of_an_array_as_a_tuple(compiled):
     assert first_two(np.array([3.0, 4.0, 5.0])) == (3.0, 4.0)
 
 
-def test_only_what_python_calls_is_optimised_and_becomes_machine_code(compiled, monkeypatch):
+def test_only_kernels_called_from_python_are_optimised(compiled, monkeypatch):
     """A part is taken in by a kernel as it was lowered, and cannot be called by itself."""
     import numba
     from numba.core.codegen import CPUCodeLibrary
@@ -245,7 +245,7 @@ def test_only_what_python_calls_is_optimised_and_becomes_machine_code(compiled, 
     assert vectorize == numba.config.LOOP_VECTORIZE
 
 
-def test_kernels_are_loaded_without_what_compiles_them(compiled, tmp_path):
+def test_cached_kernels_are_loaded_without_compiler_modules(compiled, tmp_path):
     """The next process compiles afterwards all the same, as with NumPy's functions."""
     source = tmp_path / "kept.py"
     source.write_text(
@@ -277,7 +277,7 @@ def test_kernels_are_loaded_without_what_compiles_them(compiled, tmp_path):
     assert said == [["0", "True"], ["1", "False"]]
 
 
-def test_no_kernel_of_the_package_loads_what_compiles(compiled):
+def test_no_kernel_of_the_package_loads_numpy_implementations_of_numba(compiled):
     """A function of NumPy in a kernel can have numba import its implementations, and SciPy."""
     use = "from dls_ik.warm_up import *; use_kernels(USES); import sys; print(*sys.modules)"
     command = [sys.executable, "-c", use]
@@ -287,7 +287,7 @@ def test_no_kernel_of_the_package_loads_what_compiles(compiled):
     assert not {"numba.np.arraymath", "scipy.linalg"} & set(loaded)
 
 
-def test_packages_of_xacro(tmp_path):
+def test_xacro_packages_replaces_find_and_restores_it(tmp_path):
     xacro = pytest.importorskip("xacro", reason="needs xacro")
     (tmp_path / "top.xacro").write_text('<robot name="$(find mine)" a="${1 + 1}"/>')
     with compat.xacro_packages({"mine": "/here"}.get):

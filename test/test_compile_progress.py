@@ -53,7 +53,7 @@ def test_kernels_and_uses_of_the_table_exist():
 
 
 @pytest.mark.compiled
-def test_a_process_tells_what_it_compiles_and_what_it_loads(tmp_path):
+def test_process_reports_compiled_and_loaded_kernels(tmp_path):
     forward = "kinematics.forward"
     for starts in ([f"started {forward}"], []):  # compiled, then loaded from the cache
         done = run_python("-c", USE, NUMBA_CACHE_DIR=str(tmp_path))
@@ -79,7 +79,7 @@ def test_time_left_is_typical_at_first_and_then_follows_the_speed():
     assert found.line(now) == ""
 
 
-def test_a_line_counts_kernels_of_all_processes_and_those_that_no_table_names():
+def test_progress_line_counts_the_kernels_of_all_processes():
     found = progress(["a.one", "a.two"])
     for event in (
         "started a.one",
@@ -148,7 +148,7 @@ print("compiling", file=open_terminal(), flush=True)
 """
 
 
-def test_lines_appear_on_the_terminal_of_a_user_whose_build_tool_captures_the_output():
+def test_progress_appears_on_the_terminal_if_a_build_captures_output():
     """colcon gives a build a pseudo-terminal of its own, and writes what it reads to a file."""
     pid, terminal = pty.fork()
     if pid == 0:

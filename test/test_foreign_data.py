@@ -86,7 +86,7 @@ def test_no_module_runs_foreign_data():
     assert {path: each for path, each in found.items() if each} == allowed
 
 
-def test_what_would_is_found():
+def test_unsafe_calls_are_detected():
     assert [source for source in FOUND if not complaints(source)] == []
 
 

@@ -68,7 +68,7 @@ def run(tmp_path):
     return run
 
 
-def test_what_is_left_behind_fails_the_test_and_is_restored(run):
+def test_leaked_global_state_fails_the_test_and_is_restored(run):
     tests = [LEAK.format(name=name, statement=leak) for name, (leak, _) in LEAKS.items()]
     quiet = LEAK.format(name="quiet", statement=QUIET)
     output, cases = run(HEADER + "".join([*tests, quiet]) + LAST, "-o", "isolation_wait=0.1")

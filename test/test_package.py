@@ -55,7 +55,7 @@ def test_sources_are_ascii() -> None:
     assert [source for source in SOURCES if not source.read_bytes().isascii()] == []
 
 
-def test_kernels_import_numpy_and_numba_only_and_none_but_the_ros_package_ros() -> None:
+def test_core_imports_numpy_and_numba_only_and_only_ros_imports_ros() -> None:
     allowed = {"numpy", "numba", "dls_ik"} | set(sys.stdlib_module_names)
     for source in SOURCES:
         names = set(imported_packages(source))
@@ -96,7 +96,7 @@ SHAPE_FOUND = {
 }
 
 
-def test_the_check_of_the_shape_finds_circles_and_names_of_no_file(tmp_path: Path) -> None:
+def test_shape_check_finds_import_circles_and_missing_files(tmp_path: Path) -> None:
     (tmp_path / "scripts").mkdir()
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "architecture.md").write_text(PAGE)
@@ -113,7 +113,7 @@ def test_the_check_of_the_shape_finds_circles_and_names_of_no_file(tmp_path: Pat
     assert all(any(each in line for line in new) for each in SHAPE_FOUND), new
 
 
-def test_what_is_installed_has_types_and_kernels_that_nobody_compiles(tmp_path: Path) -> None:
+def test_build_contains_type_information_and_compiled_kernels(tmp_path: Path) -> None:
     """The step that pip's wheel and colcon's install have in common."""
     build = [sys.executable, "setup.py", "-q", "build", "--build-base", str(tmp_path)]
     egg = ["egg_info", "--egg-base", str(tmp_path)]
@@ -167,7 +167,7 @@ FOUND = {
 
 
 @pytest.mark.slow
-def test_types_of_options_are_known_to_a_users_program(tmp_path: Path) -> None:
+def test_mypy_checks_the_options_of_a_user_program(tmp_path: Path) -> None:
     pytest.importorskip("mypy")
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
@@ -189,7 +189,7 @@ def test_types_of_options_are_known_to_a_users_program(tmp_path: Path) -> None:
         ({"COLCON": "1"}, "test/test_it.py", 3),
     ],
 )
-def test_colcon_runs_what_is_marked_as_installed_or_what_its_user_chose(
+def test_colcon_runs_installed_tests_or_the_users_selection(
     environment: dict[str, str], options: str, passed: int, tmp_path: Path
 ) -> None:
     (tmp_path / "test").mkdir()

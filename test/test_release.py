@@ -123,12 +123,12 @@ def test_papers_are_cited_as_on_the_page_of_references() -> None:
         assert paper["title"].lower() in row.lower()
 
 
-def test_pythons_agree() -> None:
+def test_minimum_python_version_is_the_same_in_all_files() -> None:
     pythons = re.findall(r'"Programming Language :: Python :: (3\.\d+)"', SETUP)
     assert f'python_requires=">={pythons[0]}"' in SETUP
     target = f'target-version = "py{pythons[0].replace(".", "")}"'
     assert target in (ROOT / "pyproject.toml").read_text()
 
 
-def test_an_older_numba_is_warned_of() -> None:
+def test_minimum_numba_version_matches_setup() -> None:
     assert lower_bound("numba") == MIN_NUMBA

@@ -26,14 +26,14 @@ def test_the_most_similar_names_are_suggested():
     assert did_you_mean(STEERS, [STEERS]).isprintable()
 
 
-def test_suggestions_for_several_words():
+def test_suggest_names_handles_several_words():
     known = ["wam_j1", "wam_j2", "grip"]
     assert suggest_names(["gripp"], known) == "did you mean grip?"
     assert suggest_names(["gripp", "newton"], known) == "gripp: did you mean grip?"
     assert suggest_names(["newton"], known) == "known are wam_j1, wam_j2, grip"
 
 
-def test_quoted():
+def test_quoted_escapes_and_shortens_values():
     deep = []
     for _ in range(100_000):
         deep = [deep]

@@ -55,7 +55,7 @@ def seen():
     return seen
 
 
-def test_motion_within_the_limits_is_calm(seen):
+def test_commands_within_the_limits_are_no_violation(seen):
     q = v = 0.0
     for _ in range(50):
         v = min(v + 8.0 * PERIOD, 1.0)
@@ -63,7 +63,7 @@ def test_motion_within_the_limits_is_calm(seen):
         assert seen.hear(WAM, q, v) == []
 
 
-def test_names_of_no_robot_or_of_one_that_was_left(seen):
+def test_joint_names_of_another_robot_are_a_violation(seen):
     assert seen.hear(WAM, 0.1) == []
     assert seen.hear(PUMA, 0.1) == [ONE_ROBOT]
     seen.history.send(PUMA)
@@ -75,7 +75,7 @@ def test_names_of_no_robot_or_of_one_that_was_left(seen):
     assert seen.hear(WAM, 0.1) == []
 
 
-def test_a_robot_that_comes_back_after_another_begins_anew(seen):
+def test_jump_is_allowed_when_a_robot_returns_after_another(seen):
     assert seen.hear(WAM, 0.3) == []
     seen.history.send(WAM)
     assert seen.hear(WAM, 0.0) == [CALM]
@@ -86,7 +86,7 @@ def test_a_robot_that_comes_back_after_another_begins_anew(seen):
     assert seen.hear(WAM, 0.0) == []
 
 
-def test_a_robot_that_was_sent_again_before_the_one_between_was_ready(seen):
+def test_jump_is_allowed_if_a_robot_is_resent_before_the_other_is_ready(seen):
     """Commands heard while both wait may be of either; the later one begins anew all the same."""
     for robot in (PUMA, WAM):
         seen.history.send(robot)
@@ -97,25 +97,25 @@ def test_a_robot_that_was_sent_again_before_the_one_between_was_ready(seen):
     assert seen.hear(WAM, 0.3) == [CALM]
 
 
-def test_beyond_a_limit(seen):
+def test_position_beyond_a_limit_is_a_violation(seen):
     lower = WAM.model.lower
     assert seen.hear(WAM, lower) == []
     assert seen.hear(WAM, lower - 1e-6) == [LIMITS]
     assert seen.hear(WAM, lower - 2e-6) == [LIMITS]
 
 
-def test_too_fast(seen):
+def test_velocity_above_its_limit_is_a_violation(seen):
     assert seen.hear(WAM, 0.0) == []
     assert LIMITS in seen.hear(WAM, 0.0, 1.01 * WAM.model.velocity)
 
 
 @pytest.mark.parametrize(("q", "v"), [(0.01, 0.0), (0.0, 0.2), (0.001, -0.05)])
-def test_jump(seen, q, v):
+def test_position_or_velocity_jump_is_a_violation(seen, q, v):
     assert seen.hear(WAM, 0.0) == []
     assert seen.hear(WAM, q, v) == [CALM]
 
 
-def test_the_same_names_with_other_limits(seen):
+def test_position_outside_newly_narrowed_limits_is_no_violation(seen):
     beyond = 0.9 * WAM.model.upper
     assert seen.hear(WAM, beyond) == []
     seen.history.send(NARROW)
@@ -137,7 +137,7 @@ def _run_up(seen):
     return limiter
 
 
-def test_a_stop_at_a_limit_that_came_in_motion_is_no_jump(seen):
+def test_sudden_stop_at_a_limit_received_during_motion_is_no_jump(seen):
     wide = _run_up(seen)
     seen.history.send(NARROW)
     limiter = AccelerationLimiter(NARROW.model, np.full(7, 8.0))
@@ -152,7 +152,7 @@ def test_a_stop_at_a_limit_that_came_in_motion_is_no_jump(seen):
     assert max(changes) > 8.0 * 3 * PERIOD
 
 
-def test_a_joint_too_fast_for_a_robot_that_came_slows_down(seen):
+def test_joint_faster_than_a_new_velocity_limit_must_slow_down(seen):
     q, v = np.zeros(7), np.zeros(7)
     q[1], v[0], v[1] = 0.9 * WAM.model.upper[1], 1.9, 0.5  # the narrow one stops the second
     assert seen.hear(WAM, q, v) == []
@@ -166,14 +166,14 @@ def test_a_joint_too_fast_for_a_robot_that_came_slows_down(seen):
     assert seen.hear(NARROW, limiter.q + PERIOD * limiter.v, limiter.v) == [LIMITS]
 
 
-def test_a_stop_at_no_limit_of_a_robot_is_a_jump(seen):
+def test_sudden_stop_away_from_all_limits_is_a_jump(seen):
     wide = _run_up(seen)
     seen.history.send(NARROW)
     assert seen.hear(WAM, wide.q + PERIOD * wide.v, wide.v) == []
     assert seen.hear(WAM, wide.q + PERIOD * wide.v, 0.0) == [CALM]
 
 
-def test_a_stop_at_a_limit_that_was_known_is_a_jump():
+def test_sudden_stop_at_a_previously_known_limit_is_a_jump():
     seen = Seen()
     seen.history.send(NARROW)
     limiter = _run_up(seen)
@@ -183,12 +183,12 @@ def test_a_stop_at_a_limit_that_was_known_is_a_jump():
 
 
 @pytest.mark.parametrize("i", range(len(broken_robots())))
-def test_broken_robots_are_broken(i):
+def test_broken_robot_descriptions_fail_to_load(i):
     with pytest.raises(RobotModelError):
         robot_from_text(broken_robots()[i].text, None, None)
 
 
-def test_ready_lines_are_of_descriptions():
+def test_ready_log_lines_are_matched_to_sent_descriptions():
     history = History()
     for robot in (WAM, broken_robots()[1], PLANAR):
         history.send(robot)

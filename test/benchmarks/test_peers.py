@@ -65,7 +65,7 @@ def test_errors_are_the_distance_and_the_angle():
     assert errors(A[None], half[None])[1] == pytest.approx([np.pi])
 
 
-def test_a_verdict_needs_the_pose_and_the_limits(arm):
+def test_verdict_checks_pose_and_joint_limits(arm):
     q = np.tile(0.5 * (arm.lower + arm.upper), (5, 1))
     Ts = arm.fk(q)
     q[1, 0] += 3e-6  # not at the pose
@@ -78,7 +78,7 @@ def test_a_verdict_needs_the_pose_and_the_limits(arm):
     assert verdict.inside.tolist() == [True, False, True, False, False]
 
 
-def test_a_quaternion_is_of_its_rotation():
+def test_quaternion_converts_back_to_its_rotation():
     T = RobotModel.wam().fk(RobotModel.wam().random(50, np.random.default_rng(3)))
     for R in T[:, :3, :3]:
         x, y, z, w = quaternion(R)
@@ -88,7 +88,7 @@ def test_a_quaternion_is_of_its_rotation():
         assert close(again, R)
 
 
-def test_a_solver_that_is_out_of_time_answers_for_the_poses_it_did():
+def test_solver_out_of_time_returns_the_solutions_found_so_far():
     run = one_by_one(lambda T, seed: seed)
     Ts, seeds = np.tile(np.eye(4), (6, 1, 1)), np.arange(12.0).reshape(6, 2)
     found = run(Ts, seeds, -1.0)
@@ -97,7 +97,7 @@ def test_a_solver_that_is_out_of_time_answers_for_the_poses_it_did():
     assert np.array_equal(run(Ts, seeds, 60.0).q, seeds)
 
 
-def test_a_peer_that_is_not_installed_or_dies_is_an_error_and_no_crash(arm):
+def test_missing_or_killed_peer_raises_peer_error(arm):
     peer = Peer("no_such_peer", sys.executable, arm)
     with pytest.raises(PeerError, match="no_such_peer"):
         peer.described()
@@ -111,7 +111,7 @@ def test_a_peer_that_is_not_installed_or_dies_is_an_error_and_no_crash(arm):
     peer.close()
 
 
-def test_the_command_compares_what_is_here(tmp_path, monkeypatch):
+def test_command_compares_the_installed_solvers(tmp_path, monkeypatch):
     pytest.importorskip("PyKDL")
     pytest.importorskip("matplotlib")
     target, picture = tmp_path / "peers.json", tmp_path / "peers.png"
@@ -131,7 +131,7 @@ def test_the_command_compares_what_is_here(tmp_path, monkeypatch):
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
-def test_an_arm_that_a_peer_cannot_serve_is_a_row_that_says_why(tmp_path, monkeypatch):
+def test_arm_not_supported_by_a_peer_gives_a_row_with_the_reason(tmp_path, monkeypatch):
     pytest.importorskip("PyKDL")
     target = tmp_path / "peers.json"
     options = ["--robot", "planar_2r", "--only", "kdl", "--samples", "2", "--json", str(target)]
@@ -152,7 +152,7 @@ def test_an_arm_that_a_peer_cannot_serve_is_a_row_that_says_why(tmp_path, monkey
         (["--robot", "y_shape.urdf", "--only", "dls_ik"], "y_shape"),
     ],
 )
-def test_bad_options_are_refused_in_words(options, word, monkeypatch, capsys):
+def test_invalid_options_are_refused_with_the_reason(options, word, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["peers.py", *options])
     with pytest.raises(SystemExit) as caught:
         guarded(main)
@@ -160,7 +160,7 @@ def test_bad_options_are_refused_in_words(options, word, monkeypatch, capsys):
     assert word in f"{caught.value.code} {capsys.readouterr().err}"
 
 
-def test_interrupted_it_shows_what_was_done_and_leaves_no_process(tmp_path):
+def test_ctrl_c_writes_partial_results_and_stops_the_workers(tmp_path):
     target = tmp_path / "peers.json"
     options = ["--only", "dls_ik", "--samples", "100000000", "--block", "20", "--json", str(target)]
     with subprocess.Popen(

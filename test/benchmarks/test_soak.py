@@ -23,13 +23,13 @@ COUNTS = {
 }
 
 
-def test_lateness_is_after_deadlines_that_begin_anew_when_one_is_missed():
+def test_lateness_deadlines_restart_after_a_missed_deadline():
     found = Lateness(PERIOD).of([0.0001, 0.002, 0.0045, 0.006, 0.0111, 0.0132])
     np.testing.assert_allclose(found, [0.0, 0.0, 0.0005, 0.0, 0.0031, 0.0001], atol=1e-12)
     assert missed(np.array(found), PERIOD) == 1
 
 
-def test_lateness_goes_on_where_it_was():
+def test_lateness_of_consecutive_parts_equals_that_of_the_whole():
     times = np.cumsum(PERIOD + 1e-3 * np.random.default_rng(0).random(1000))
     whole, parts = Lateness(PERIOD), Lateness(PERIOD)
     assert whole.of(times) == [*parts.of(times[:300]), *parts.of(times[300:])]
@@ -61,7 +61,7 @@ def late(node, idle, count=10_000):
     return {n: np.r_[np.zeros(count), np.full(k, 2.0 * PERIOD)] for n, k in pairs.items()}
 
 
-def test_deadlines_beyond_the_machine_s_own_fail_where_it_is_free(monkeypatch):
+def test_more_missed_deadlines_than_the_idle_loop_fail_at_low_load(monkeypatch):
     monkeypatch.setattr(soak_report.os, "sched_getaffinity", lambda _: {0, 1})
     assert deadlines(samples(), late(1, 1), RATE).holds
     assert deadlines(samples(), late(2, 1), RATE).holds is False
@@ -70,20 +70,20 @@ def test_deadlines_beyond_the_machine_s_own_fail_where_it_is_free(monkeypatch):
     assert deadlines(samples(load=3.0), late(4, 1), RATE).holds is None
 
 
-def test_threads_may_begin_early_but_not_go_on():
+def test_thread_count_may_rise_early_but_not_later():
     assert steady("threads", [22] * 30 + [23] * 70).holds
     assert not steady("threads", [22] * 60 + [23] * 40).holds
 
 
 @pytest.mark.parametrize("name", ["calls answered", "wrong answers", "commands out of bounds"])
-def test_every_count_can_fail(name):
+def test_each_wrong_count_fails_one_verdict(name):
     good = verdicts(samples(), late(0, 0), COUNTS, RATE)
     assert all(verdict.holds is not False for verdict in good)
     bad = verdicts(samples(), late(0, 0), {**COUNTS, name: 9}, RATE)
     assert sum(verdict.holds is False for verdict in bad) == 1
 
 
-def test_picture():
+def test_soak_picture_has_four_labelled_panels():
     figure = draw_soak(samples(3), RATE, "3 minutes")
     assert len(figure.axes) == 4
     for words in ("Memory of the node", "its own pages", "idle loop", "a period"):

@@ -36,7 +36,7 @@ def figures(tmp_path, monkeypatch):
     return run
 
 
-def test_million_states_its_arrays(figures):
+def test_million_reports_array_sizes_and_rates(figures):
     (rows,) = figures("million", "--samples", "3000")
     assert [row["threads"] for row in rows] == thread_counts()
     for row in rows:
@@ -46,7 +46,7 @@ def test_million_states_its_arrays(figures):
         assert row["poses a second"] * row["time [s]"] == pytest.approx(3000)
 
 
-def test_poses_made_by_parts_are_reachable():
+def test_poses_generated_in_parts_are_rigid_transforms():
     robot = RobotModel.from_name("planar_2r")
     Ts = poses(robot, 10_001, np.random.default_rng(0))
     assert Ts.shape == (10_001, 4, 4)
@@ -54,7 +54,7 @@ def test_poses_made_by_parts_are_reachable():
     assert np.allclose(Ts[-1, :3, :3] @ Ts[-1, :3, :3].T, np.eye(3))
 
 
-def test_a_file_that_is_no_picture_is_refused_before_anything_is_measured(capsys):
+def test_plot_option_refuses_unsupported_file_formats(capsys):
     options = argparse.ArgumentParser()
     add_plot(options, "it")
     with pytest.raises(SystemExit):
@@ -62,7 +62,7 @@ def test_a_file_that_is_no_picture_is_refused_before_anything_is_measured(capsys
     assert "must end in .png, .svg, .pdf; got figures.csv" in capsys.readouterr().err
 
 
-def test_every_method_has_its_figures(figures):
+def test_choosing_reports_figures_for_every_method(figures):
     small = ["--samples", "3", "--methods", "svf", "odls"]
     shares, times, which, streamed = figures("choosing", *small)
     for rows in (shares, times, streamed):
@@ -84,7 +84,7 @@ def test_static_targets_are_all_reached_with_the_joint_motion(figures):
     assert rows[1]["reached [%]"] == 100.0
 
 
-def test_tracking_is_nearer_with_feed_forward(figures):
+def test_tracking_error_is_smaller_with_feed_forward(figures):
     small = ["--paths", "circle", "--speeds", "0.5", "--rates", "100", "--messages", "30"]
     rest = ["--limits", "velocity", "--processes", "1"]
     rows, needs = figures("tracking", *small, *rest)
@@ -93,7 +93,7 @@ def test_tracking_is_nearer_with_feed_forward(figures):
     assert needs[0]["poses with a solution [%]"] == 100.0
 
 
-def test_limits_are_kept(figures):
+def test_servo_limits_reports_no_limit_violation(figures):
     (rows,) = figures("servo_limits", "--cycles", "2000", "--processes", "1")
     (row,) = rows
     assert row["cycles"] == 2000
@@ -101,7 +101,7 @@ def test_limits_are_kept(figures):
         assert 0.0 <= row[name] <= 1e-9
 
 
-def test_a_step_has_a_time_beside_that_of_jd(figures):
+def test_servo_step_reports_times_relative_to_jd(figures):
     small = ["--methods", "jd", "--repeats", "1", "--cycles", "8"]
     (rows,) = figures("servo_step", *small)
     assert rows[0]["as a multiple of jd"].startswith("1.00")
@@ -136,7 +136,7 @@ def test_seeds_of_table_v_are_compared_with_chance(figures):
         assert 0 <= row["in limits: below print"] <= 19
 
 
-def test_motion_at_the_limits_takes_its_time():
+def test_joint_time_follows_velocity_and_acceleration_limits():
     robot = moving("wam7")
     way = np.array([0.1, -4.0, 0.0, 0.0, 0.0, 0.0, 0.0])
     assert joint_time(robot, way, np.inf) == pytest.approx(2.0)
@@ -166,7 +166,7 @@ def test_a_lag_is_a_delay_along_the_path():
     assert rotation == pytest.approx(0.0)
 
 
-def test_robots_are_found_or_named():
+def test_known_robots_load_and_unknown_names_are_reported():
     assert (moving("ur10e", 1.5).velocity == 1.5).all()
     with pytest.raises(DlsIkError, match="no_such_robot"):
         moving("no_such_robot")
@@ -177,16 +177,14 @@ def test_results_keep_their_order_in_several_processes():
     assert in_processes(abs, [-3, 2, -1], 2, "a test") == [3, 2, 1]
 
 
-def test_costs_of_a_process_are_split_where_it_says_so():
+def test_process_time_is_split_at_each_stamp():
     code = "import sys\nstamp()\nsum(range(4_000_000))\nstamp()"
     idle, busy, _ = current_environment().run(code)
     assert min(idle) > 0.0
     assert min(busy) > 0.01
 
 
-def test_an_environment_of_its_own_gets_the_files_of_the_checkout_and_none_of_its_paths(
-    tmp_path, monkeypatch
-):
+def test_separate_environment_has_the_sources_but_no_checkout_paths(tmp_path, monkeypatch):
     copy_sources(tmp_path)
     assert (tmp_path / "dls_ik" / "py.typed").is_file()
     assert not (tmp_path / ".git").exists()
@@ -196,7 +194,7 @@ def test_an_environment_of_its_own_gets_the_files_of_the_checkout_and_none_of_it
     assert os.environ["PYTHONPATH"] == f"{ROOT}:/elsewhere"
 
 
-def test_scenes_of_moveit(figures, tmp_path):
+def test_moveit_scenes_are_checked_and_planned(figures, tmp_path):
     """One goal is in a box, one is not; spheres and the library agree."""
     robot = RobotModel.wam()
     box = {"type": "box", "dimensions": [0.1, 0.1, 0.1]}

@@ -14,7 +14,7 @@ from dls_ik.errors import OptionError
 from dls_ik.plot.methods import solve_times
 
 
-def test_figures_of_each_method():
+def test_bench_reports_solve_rate_and_times_of_each_method():
     found = document("bench", "wam", "--method", "auto, jd", "--samples", 40, "--reference", "auto")
     assert (found["robot"], found["reference"], found["finished"]) == ("wam7", "auto", 40)
     assert found["complete"]
@@ -38,7 +38,7 @@ def test_the_same_seed_gives_the_same_poses():
     ]
 
 
-def test_a_table_and_a_picture(tmp_path):
+def test_bench_prints_a_table_and_writes_a_picture(tmp_path):
     picture = tmp_path / "times.svg"
     result = dls_ik("bench", "planar_2r", "--method", "auto,jd", "--samples", 5, "--plot", picture)
     lines = [line.split() for line in result.stdout.splitlines()]
@@ -46,7 +46,7 @@ def test_a_table_and_a_picture(tmp_path):
     assert "<svg" in picture.read_text()
 
 
-def test_what_was_finished_before_an_interruption_counts():
+def test_interrupted_comparison_keeps_the_finished_poses():
     robot = RobotModel.from_name("planar_2r")
     found = new_comparison(robot, ["auto"], 10, seed=0)
 

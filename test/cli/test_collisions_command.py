@@ -20,7 +20,7 @@ def scene():
     return PlanningScene(RobotModel.wam())
 
 
-def test_an_obstacle_near_and_in_the_arm(scene, tmp_path):
+def test_collisions_output_matches_the_planning_scene(scene, tmp_path):
     far, near = tmp_path / "far.scene", tmp_path / "near.scene"
     far.write_text(SHELF.format(2.0))
     near.write_text(SHELF.format(0.5))
@@ -44,7 +44,7 @@ def test_an_obstacle_near_and_in_the_arm(scene, tmp_path):
     assert f"{share:.1%} of 200" in shown
 
 
-def test_an_srdf_that_is_written_is_taken(scene, tmp_path):
+def test_written_srdf_can_be_read_back(scene, tmp_path):
     first, second = tmp_path / "a.srdf", tmp_path / "b.srdf"
     run("collisions", "wam", "--samples", 0, "--write-srdf", first)
     srdf = load_srdf(first, scene.robot.tree)
@@ -71,10 +71,10 @@ def test_an_srdf_that_is_written_is_taken(scene, tmp_path):
         (["config/wam7_dh.yaml"], "has no collision geometry"),
     ],
 )
-def test_bad_input(words, message):
+def test_invalid_input_is_refused_with_the_reason(words, message):
     assert message in refusal("collisions", *words)
 
 
-def test_without_the_library(monkeypatch):
+def test_missing_coal_is_reported_with_the_extra_to_install(monkeypatch):
     monkeypatch.setattr("dls_ik.cli.options.find_spec", lambda name: None)
     assert "pip install 'dls_ik[collision]'" in refusal("collisions", "wam", code=MISSING)

@@ -159,7 +159,7 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize(("line", "said"), REFUSALS)
-def test_bad_input_is_one_line(line, said, tmp_path, monkeypatch):
+def test_invalid_input_gives_a_one_line_error_and_no_file(line, said, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "poses.csv").write_text(POSES)
     assert said in refusal(*shlex.split(line))

@@ -14,7 +14,7 @@ HEADER = "x,y,z,qx,qy,qz,qw"
 LINE = [f"{0.4 + 0.002 * i},0.2,0.5,0,1,0,0" for i in range(20)]
 
 
-def test_figures_are_those_of_the_library_and_shown_in_any_width(tmp_path):
+def test_compare_output_matches_the_library_and_fits_the_width(tmp_path):
     picture = tmp_path / "x.png"
     found = document("compare", "wam", "--method", "jp,svf+sd", "--plot", picture)
     robot = RobotModel.wam()
@@ -63,5 +63,5 @@ def test_a_file_of_poses_is_followed_from_its_first_pose(tmp_path):
         ("wam --plot x.gif", ".png"),
     ],
 )
-def test_what_does_not_fit_is_one_line(words, said):
+def test_invalid_arguments_give_a_one_line_error(words, said):
     assert said in refusal("compare", *words.split())

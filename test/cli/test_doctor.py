@@ -34,7 +34,7 @@ def results(*names, tell=lambda name: None, **settings):
     return {finding.name: (finding.state, finding.words) for finding in run_checks(checks, tell)}
 
 
-def test_things_that_are_broken_in_every_way(tmp_path, monkeypatch):
+def test_crashing_and_failing_modules_are_reported_as_broken(tmp_path, monkeypatch):
     modules = {
         "dies": "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)",
         "leaves": "import os, sys; print('last words', file=sys.stderr); os._exit(7)",
@@ -59,7 +59,7 @@ def test_things_that_are_broken_in_every_way(tmp_path, monkeypatch):
     assert list(dict.fromkeys(seen)) == list(found)
 
 
-def test_what_hangs_is_given_up(tmp_path, monkeypatch):
+def test_hanging_check_times_out_and_is_broken(tmp_path, monkeypatch):
     (tmp_path / "hangs.py").write_text("import time; time.sleep(1000)")
     monkeypatch.syspath_prepend(tmp_path)
     assert results("hangs", timeout=1.0) == {"hangs": (CHECK_BROKEN, "no result within 1 s")}
@@ -77,7 +77,7 @@ def test_ports_that_killed_nodes_left_are_told_from_those_in_use(tmp_path, monke
     assert "1 ports of killed nodes" in words
 
 
-def test_the_parts_work_here():
+def test_solve_follow_and_collisions_checks_are_ok():
     found = results("solve", "follow", "collisions")
     assert {state for state, _ in found.values()} == {CHECK_OK}, found
 
@@ -95,7 +95,7 @@ def test_parts_of_extras_that_are_not_installed_are_missing_and_not_broken(tmp_p
     ]
 
 
-def test_without_numpy_and_rich_it_still_says_so(tmp_path):
+def test_doctor_runs_without_numpy_and_rich_and_reports_them(tmp_path):
     for name in ("numpy", "rich"):
         (tmp_path / f"{name}.py").write_text("raise ImportError('no luck')")
     ended = run_command(
@@ -118,7 +118,7 @@ def test_without_numpy_and_rich_it_still_says_so(tmp_path):
         ("ROS_AUTOMATIC_DISCOVERY_RANGE", "EVERYWHERE", "discovery range", CHECK_BROKEN),
     ],
 )
-def test_variables_of_ros(monkeypatch, variable, value, name, state):
+def test_invalid_ros_environment_variables_are_broken(monkeypatch, variable, value, name, state):
     monkeypatch.setenv(variable, value)
     (check,) = (each for each in checks() if each.name == name)
     finding = check.finding(*run_check(name))
@@ -162,7 +162,7 @@ def folder(tmp_path):
     return inside
 
 
-def test_a_folder_of_ones_own_is_fine_and_one_that_everybody_can_write_is_not(folder):
+def test_cache_folder_that_all_users_can_write_is_reported(folder):
     assert others_can_write(folder) == ""
     for mode in (EVERYBODY, EVERYBODY | stat.S_ISVTX):  # everybody can still add files
         folder.chmod(mode)
@@ -175,12 +175,12 @@ def test_a_folder_of_ones_own_is_fine_and_one_that_everybody_can_write_is_not(fo
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="needs root to give it away")
-def test_nor_one_of_another_user(folder):
+def test_cache_folder_of_another_user_is_reported(folder):
     os.chown(folder, 12345, -1)
     assert others_can_write(folder) == f"{folder} belongs to another user"
 
 
-def test_the_doctor_says_so_before_it_runs_what_is_there(tmp_path, monkeypatch):
+def test_kernel_check_rejects_world_writable_cache_before_using_it(tmp_path, monkeypatch):
     tmp_path.chmod(EVERYBODY)
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     state, words = results("kernels")["kernels"]
@@ -192,7 +192,7 @@ def test_the_doctor_says_so_before_it_runs_what_is_there(tmp_path, monkeypatch):
 
 @pytest.mark.ros
 @pytest.mark.slow
-def test_the_whole_report():
+def test_doctor_json_report_with_ros_is_complete_and_ok():
     pytest.importorskip("rclpy", reason="needs rclpy")
     pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
     ended = run_command("doctor", "--json")

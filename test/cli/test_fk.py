@@ -21,7 +21,7 @@ def rows():
 
 
 @pytest.mark.parametrize("robot", ["wam", DH])
-def test_the_pose_is_the_product_of_its_matrices(robot):
+def test_fk_pose_is_the_product_of_the_dh_matrices(robot):
     (pose,) = document("fk", robot, "--q", WORDS)["poses"].values()
     np.testing.assert_allclose(pose["matrix"], dh_matrix(Q), atol=1e-12)
     np.testing.assert_allclose(pose["xyz"], dh_matrix(Q)[:3, 3], atol=1e-12)
@@ -51,7 +51,7 @@ def test_values_by_name_and_in_order_are_the_same():
     )
 
 
-def test_what_is_printed_can_be_given_back():
+def test_printed_fk_pose_is_accepted_by_solve():
     shown = run("fk", "wam", "--q", WORDS).stdout.splitlines()
     lines = {line.split()[0]: line.split()[1:] for line in shown if not line.startswith(" ")}
     rotation = ["--quat", *lines["quat"]]
@@ -61,14 +61,14 @@ def test_what_is_printed_can_be_given_back():
     np.testing.assert_allclose(list(answer["joints"].values()), Q, atol=1e-3)
 
 
-def test_any_link():
+def test_link_option_returns_the_poses_of_those_links():
     robot = RobotModel.wam()
     poses = document("fk", "wam", "--q", WORDS, "--link", "wam_link4", "--link", "wam_tip")["poses"]
     assert list(poses) == ["wam_link4", "wam_tip"]
     np.testing.assert_array_equal(poses["wam_link4"]["matrix"], robot.link_pose("wam_link4", Q))
 
 
-def test_random_configurations_are_those_of_the_seed_and_values_beyond_limits_are_said():
+def test_random_uses_the_seed_and_joints_beyond_limits_are_reported():
     answers = document("fk", "wam", "--random", 5, "--seed", 3)
     robot = RobotModel.wam()
     q = np.array([list(answer["joints"].values()) for answer in answers])

@@ -27,7 +27,7 @@ ONE = urdf("a b", joint("j"))
         ("poses.csv", f"x,y,{STEERS}\n1,2,3\n"),
     ],
 )
-def test_a_hostile_robot_or_file_of_poses_is_one_line(name, content, tmp_path, capsys):
+def test_hostile_robot_or_pose_file_gives_one_printable_line(name, content, tmp_path, capsys):
     file = tmp_path / name
     file.write_text(content, newline="")
     words = ["path", "wam", str(file), "--out", "q.csv"] if name == "poses.csv" else ["info", file]
@@ -36,7 +36,7 @@ def test_a_hostile_robot_or_file_of_poses_is_one_line(name, content, tmp_path, c
     one_line(capsys)
 
 
-def test_a_hostile_node_writes_one_line_an_answer(capsys):
+def test_hostile_node_answer_prints_one_printable_line(capsys):
     answer = SimpleNamespace(success=True, q={STEERS: 1.0}, message=STEERS, code=1)
     call._print_ik(answer, False)
     shown = capsys.readouterr()

@@ -97,11 +97,11 @@ def test_help_and_completion_import_no_command():
         ("info wam 1", "unexpected extra argument (1)\n"),
     ],
 )
-def test_an_unknown_command_or_option(typed, said):
+def test_unknown_command_or_option_gets_a_suggestion(typed, said):
     assert said in refusal(*typed.split())
 
 
-def test_completion():
+def test_shell_completion_lists_matching_commands():
     words = {"_DLS_IK_COMPLETE": "bash_complete", "COMP_WORDS": "dls-ik re", "COMP_CWORD": "1"}
     wanted = [f"plain,{name}" for name in COMMAND_SUMMARIES if name.startswith("re")]
     assert run_command(**words).stdout.splitlines() == wanted
@@ -115,7 +115,7 @@ def test_completion():
         (EOFError("too short"), 2, "\ndls-ik: a file is truncated: too short\n"),
     ],
 )
-def test_errors_of_a_subcommand_that_was_added(error, code, said, monkeypatch):
+def test_errors_of_an_added_command_give_exit_code_and_message(error, code, said, monkeypatch):
     @click.command()
     def extra():
         raise error
@@ -144,7 +144,7 @@ def test_every_command_has_help_that_fits_the_terminal_json_and_refusals(command
 
 
 @pytest.mark.parametrize("command", WORK)
-def test_what_is_no_terminal_gets_plain_text(command, folder, monkeypatch):
+def test_output_to_a_non_terminal_is_plain_text(command, folder, monkeypatch):
     monkeypatch.chdir(folder)
     result = run(command, *WORK[command])
     assert result.stdout.strip()
@@ -153,7 +153,7 @@ def test_what_is_no_terminal_gets_plain_text(command, folder, monkeypatch):
 
 
 @pytest.mark.parametrize("command", ["info", "path", "reproduce"])
-def test_nobody_reads_the_output(command, folder):
+def test_closed_output_pipe_causes_no_traceback(command, folder):
     """The reader has exited, as in ``| head -1`` after one line."""
     reader, writer = os.pipe()
     os.close(reader)
@@ -166,7 +166,7 @@ def test_nobody_reads_the_output(command, folder):
 
 
 @pytest.mark.parametrize("command", ["info", "path"])
-def test_the_disk_of_the_output_is_full(command, folder):
+def test_full_disk_on_stdout_is_reported(command, folder):
     with open("/dev/full", "w") as out, start(command, folder, out) as process:
         _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 2, errors
@@ -182,7 +182,7 @@ def test_the_disk_of_the_output_is_full(command, folder):
         "reachability planar_2r --resolution 0.2 --task position",
     ],
 )
-def test_the_disk_of_a_file_is_full(words, folder, no_room, monkeypatch):
+def test_full_disk_on_an_output_file_leaves_no_file(words, folder, no_room, monkeypatch):
     """A limit on file sizes is enforced by the system at the same point as a full disk."""
     line = (folder / "poses.csv").read_text().splitlines()[-1]
     with (folder / "poses.csv").open("a") as file:
@@ -198,7 +198,7 @@ def test_the_disk_of_a_file_is_full(words, folder, no_room, monkeypatch):
 
 
 @pytest.mark.parametrize("command", LONG)
-def test_ctrl_c_during_work(command, folder):
+def test_ctrl_c_during_work_exits_with_one_message(command, folder):
     with start(command, folder, None) as process:
         maps = Path(f"/proc/{process.pid}/maps")
         deadline = time.monotonic() + PATIENCE

@@ -21,14 +21,14 @@ def test_every_method_is_listed_and_shown_in_any_width():
     assert set(method_names()) <= names
 
 
-def test_methods_that_are_named():
+def test_named_methods_are_described_or_suggested():
     (found,) = document("methods", "SVF+jc")
     assert found["name"] == "jc+svf"
     assert found["long_name"] == "joint clamping + singular value filtering"
     assert "did you mean ctp?" in refusal("methods", "ctv")
 
 
-def test_options_with_their_defaults_and_values():
+def test_options_flag_lists_defaults_and_valid_values():
     lines = run("methods", "--options", columns=200).stdout.splitlines()
     rows = {line.split()[0]: line for line in lines if line}
     assert {each.name for each in fields(SolverOptions)} <= rows.keys()
@@ -37,7 +37,7 @@ def test_options_with_their_defaults_and_values():
     assert "--options cannot be combined" in refusal("methods", "--options", "svf")
 
 
-def test_papers_of_methods_for_bibtex():
+def test_bibtex_flag_prints_the_papers_of_methods():
     text = run("methods", "--bibtex", "svf+ed", "jc+sdls").stdout
     keys = re.findall(r"^@\w+\{(\w+),$", text, re.MULTILINE)
     assert keys == ["colometorras2012", "busskim2004", "raunhardtboulic2007"]

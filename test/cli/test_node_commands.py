@@ -26,7 +26,7 @@ LOCKED = {"ENABLE": "true", "STRATEGY": "Enforce", "KEYSTORE": "/nowhere"}
         ("call", {f"ROS_SECURITY_{name}": value for name, value in LOCKED.items()}, "/nowhere"),
     ],
 )
-def test_nobody_there_or_ros_that_cannot_be_joined_is_one_line(command, variables, said):
+def test_missing_service_or_ros_failure_gives_a_one_line_error(command, variables, said):
     pytest.importorskip("rclpy", reason="needs rclpy")
     pytest.importorskip("moveit_msgs", reason="needs moveit_msgs")
     words = [*command.split(), "--xyz", "0", "0", "0", "--patience", "0.1"]
@@ -37,7 +37,7 @@ def test_nobody_there_or_ros_that_cannot_be_joined_is_one_line(command, variable
     assert said in ended.stderr
 
 
-def test_timed_poses_are_filled_in():
+def test_timed_poses_are_resampled_at_the_given_rate():
     turn = np.eye(4)
     turn[:3, :3], turn[0, 3] = rotation_from_rpy(0, 0, 1.0), 1.0
     times, poses = sampled(np.array([7.0, 8.0, 8.5]), np.array([np.eye(4), turn, turn]), rate=4.0)

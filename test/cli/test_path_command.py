@@ -50,7 +50,7 @@ def table(text):
     return header, np.array(rows, float)
 
 
-def test_the_tip_goes_where_the_poses_are_and_no_joint_is_too_fast(circle, robot):
+def test_tip_reaches_all_poses_within_velocity_limits(circle, robot):
     header, rows = table(run("path", "wam", circle, "--out", "-").stdout)
     assert header == ["t", *robot.joint_names]
     t, q = rows[:, 0], rows[:, 1:]
@@ -60,7 +60,7 @@ def test_the_tip_goes_where_the_poses_are_and_no_joint_is_too_fast(circle, robot
     np.testing.assert_allclose(shares, 1.0, rtol=1e-9)  # the limits are fully used
 
 
-def test_all_files_of_poses_are_the_same_path(circle, tmp_path):
+def test_all_pose_file_formats_give_the_same_path(circle, tmp_path):
     quat = quaternion_from_rotation(rotation_from_rpy(*DOWN))
     columns = [[q, *place, *other] for place, (q, *other) in ((p, quat) for p in PLACES)]
     mixed = written(tmp_path / "q.csv", "qx, X,y,z,qy,qz,qw", columns)
@@ -73,7 +73,7 @@ def test_all_files_of_poses_are_the_same_path(circle, tmp_path):
         np.testing.assert_allclose(same, rows, atol=1e-9)
 
 
-def test_times_of_the_file_or_at_a_rate(tmp_path):
+def test_times_come_from_the_file_or_from_the_rate(tmp_path):
     t = 0.5 * np.arange(len(PLACES)) ** 1.5
     path = written(
         tmp_path / "t.csv", "t," + RPY, [[a, *p, *DOWN] for a, p in zip(t, PLACES, strict=True)]
@@ -84,7 +84,7 @@ def test_times_of_the_file_or_at_a_rate(tmp_path):
     np.testing.assert_allclose(rows[:, 0], np.arange(len(PLACES)) / 20.0)
 
 
-def test_too_fast_is_said_but_written_and_a_jump_is_said(circle, tmp_path):
+def test_velocity_excess_and_joint_jumps_give_a_warning(circle, tmp_path):
     out = tmp_path / "fast.csv"
     result = run("path", "wam", circle, "--out", out, "--rate", 1000, columns=60)
     assert "line 3: faster than a velocity limit" in result.stderr
@@ -98,7 +98,7 @@ def test_too_fast_is_said_but_written_and_a_jump_is_said(circle, tmp_path):
     assert "as fast as the velocity limits allow" in " ".join(result.stdout.split())
 
 
-def test_the_document_and_the_summary(circle, tmp_path, robot):
+def test_json_output_and_summary_match_the_trajectory(circle, tmp_path, robot):
     out = tmp_path / "found.json"
     summary = document("path", "wam", circle, "--out", out, "--seed", "0,0.6,0,1.6,0,0.5,0")
     found = json.loads(out.read_text())
@@ -112,7 +112,7 @@ def test_the_document_and_the_summary(circle, tmp_path, robot):
     assert summary["nearest_limit"]["value"] == pytest.approx(room.min())
 
 
-def test_poses_that_are_not_reached_are_said_by_their_lines(tmp_path):
+def test_unreachable_poses_are_reported_by_line_number(tmp_path):
     rows = [[*PLACES[0], *DOWN], [0.0, 0.0, 3.0, *DOWN], [*PLACES[1], *DOWN]]
     path, out = written(tmp_path / "far.csv", RPY, rows), tmp_path / "o.csv"
     result = run("path", "wam", path, "--out", out, code=NO_SOLUTION)
@@ -124,7 +124,7 @@ def test_poses_that_are_not_reached_are_said_by_their_lines(tmp_path):
     assert len(table(out.read_text())[1]) == 3
 
 
-def test_the_start_that_goes_on_best_is_found(tmp_path):
+def test_start_that_keeps_the_whole_path_in_limits_is_chosen(tmp_path):
     """A planar arm reaches the first pose with both elbows; only one stays within the limits."""
     robot = RobotModel.from_name("planar_2r").narrowed([-1.0, -2.5], [1.0, 2.5])
     from dls_ik import IkSolver, Task
@@ -137,7 +137,7 @@ def test_the_start_that_goes_on_best_is_found(tmp_path):
     assert not found.jumps.any()
 
 
-def test_pictures_of_joints_and_tip(circle, tmp_path):
+def test_plot_writes_pictures_of_joints_and_tip(circle, tmp_path):
     picture = tmp_path / "c.png"
     run("path", "wam", circle, "--out", tmp_path / "c.csv", "--plot", picture)
     for path in (picture, tmp_path / "c-tip.png"):
@@ -177,7 +177,7 @@ BAD_FILES = [
 ]
 
 
-def test_bad_files_are_one_line_that_names_the_place(tmp_path):
+def test_invalid_pose_file_error_is_one_line_that_names_the_place(tmp_path):
     path = tmp_path / "poses"
     for text, said in BAD_FILES:
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
@@ -199,7 +199,7 @@ def test_a_robot_without_velocity_limits_needs_a_rate(tmp_path):
     run(*words, "--rate", 10, "--max-joint-step", 1)
 
 
-def test_files_in_degrees_and_millimetres(circle, tmp_path):
+def test_deg_and_mm_convert_pose_files(circle, tmp_path):
     rows = [[*(1e3 * place), *np.degrees(DOWN)] for place in PLACES]
     other = written(tmp_path / "mm.csv", RPY, rows)
     once = run("path", "wam", circle, "--out", "-").stdout
@@ -210,9 +210,7 @@ def test_files_in_degrees_and_millimetres(circle, tmp_path):
     assert "use --mm for positions in millimetres" in said
 
 
-def test_what_never_ends_is_not_read_a_pipe_that_somebody_writes_to_is(
-    circle, tmp_path, monkeypatch
-):
+def test_written_pipe_is_read_but_silent_pipe_and_device_are_refused(circle, tmp_path, monkeypatch):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with subprocess.Popen(["sh", "-c", f"sleep 0.2; cat {circle} >{pipe}"]):
@@ -261,7 +259,7 @@ def test_a_bag_has_the_trajectory_of_the_table(circle, tmp_path, storage):
     assert len(recorded(folder)[STATE]) == len(states), "what is there stays"
 
 
-def test_ros_itself_reads_the_messages(circle, tmp_path):
+def test_rclpy_deserializes_the_messages_of_the_bag(circle, tmp_path):
     rosbag2 = pytest.importorskip("rosbags.rosbag2", reason="needs rosbags")
     serialization = pytest.importorskip("rclpy.serialization", reason="needs rclpy")
     sensors = pytest.importorskip("sensor_msgs.msg", reason="needs sensor_msgs")
@@ -284,7 +282,7 @@ def test_ros_itself_reads_the_messages(circle, tmp_path):
     assert same.points[-1].time_from_start.sec == plan.points[-1].time_from_start.sec
 
 
-def test_a_trajectory_begins_at_its_own_start(circle, tmp_path):
+def test_trajectory_times_are_relative_to_its_first_pose(circle, tmp_path):
     lines = circle.read_text().splitlines()
     late = [f"{1e9 + i},{line}" for i, line in enumerate(lines[1:])]
     circle.write_text("\n".join([f"t,{lines[0]}", *late]))
@@ -294,13 +292,13 @@ def test_a_trajectory_begins_at_its_own_start(circle, tmp_path):
     assert [seconds(p.time_from_start) for p in found[PLAN][0][1].points][:2] == [0.0, 1.0]
 
 
-def test_without_the_library_it_is_said_what_to_install(circle, tmp_path, monkeypatch):
+def test_missing_rosbags_is_reported_with_the_extra_to_install(circle, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "rosbags.rosbag2", None)
     said = refusal("path", "wam", circle, "--out", tmp_path / "a.bag", code=MISSING)
     assert "pip install 'dls-ik[bag]'" in said
 
 
-def test_a_path_among_obstacles(tmp_path):
+def test_path_with_scene_reports_blocked_poses_and_path_collisions(tmp_path):
     pytest.importorskip("coal")
     scene, poses, out = (tmp_path / name for name in ("a.scene", "poses.csv", "out.csv"))
     board = "a\n* board\n1\nbox\n0.3 0.8 0.02\n0.65 0 {}\n0 0 0 1\n0 0 0 0\n.\n"

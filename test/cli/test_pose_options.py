@@ -35,7 +35,7 @@ def test_all_forms_of_a_pose_are_the_same_pose(xyz, rpy):
         np.testing.assert_allclose(again, T, atol=1e-12)
 
 
-def test_rotations():
+def test_rpy_and_quaternion_give_the_expected_rotation():
     rpy = (0.3, -0.4, 2.5)
     T = pose_of((1.0, 2.0, 3.0), rpy, None)
     np.testing.assert_allclose(T[:3, 3], [1.0, 2.0, 3.0])
@@ -49,7 +49,7 @@ def test_no_option_is_no_pose():
     assert given_pose(None, None, None, None) is None
 
 
-def test_degrees_and_millimetres():
+def test_deg_and_mm_convert_position_rpy_and_matrix():
     T = given_pose((0.4, 0.2, 0.5), (0.1, np.pi, -0.3), None, None)
     rpy = np.degrees([0.1, np.pi, -0.3])
     np.testing.assert_allclose(given_pose((400, 200, 500), rpy, None, None, True, True), T)
@@ -61,7 +61,7 @@ def test_degrees_and_millimetres():
 ASKED = ("--xyz", 0.4, 0.2, 0.5, "--rpy", 0, 3, 0)
 
 
-def test_values_of_joints_in_degrees():
+def test_deg_converts_revolute_but_not_prismatic_joint_values():
     radians = document(*SOLVE, *ASKED, "--seed", "0,0.6,0,1.5,0,0,0")
     degrees = document(
         *SOLVE, *ASKED[:5], 0, np.degrees(3), 0, "--deg",
@@ -85,12 +85,12 @@ def test_values_of_joints_in_degrees():
         ([*ASKED, "--seed", "wam_j2=90"], "--seed has 90 rad"),
     ],
 )
-def test_units_that_can_hardly_be_meant_are_doubted(arguments, said):
+def test_implausible_units_give_a_warning(arguments, said):
     result = CliRunner().invoke(main, [str(word) for word in (*SOLVE, *arguments)])
     assert said in result.stderr.splitlines()[0]
 
 
-def test_what_may_be_meant_is_not_doubted():
+def test_plausible_units_give_no_warning():
     quiet = [*ASKED[:5], 0, 6.28, 0, "--seed", "0,0,0,6.28,0,0,0"]
     for arguments in (ASKED, quiet, ["--xyz", 5, 5, 5]):
         result = CliRunner().invoke(main, [str(word) for word in (*SOLVE, *arguments)])
@@ -98,7 +98,7 @@ def test_what_may_be_meant_is_not_doubted():
 
 
 @pytest.mark.parametrize("words", ["1,2,3", "1 2 3", "[1, 2, 3]", "1;2;3", " 1 , 2 , 3 "])
-def test_numbers_in_a_word(words):
+def test_parse_numbers_accepts_all_separators_and_checks_the_count(words):
     assert parse_numbers(words, 3) == (1.0, 2.0, 3.0)
     with pytest.raises(click.BadParameter, match="expected 4 or 5 numbers; got 3"):
         parse_numbers(words, 4, 5)

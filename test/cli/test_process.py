@@ -56,7 +56,7 @@ main()
 """
 
 
-def test_what_numba_does_not_take_of_the_environment_is_one_line():
+def test_invalid_numba_environment_gives_a_one_line_error():
     result = run_command("solve", "wam", "--xyz", 0, 0, 0, NUMBA_NUM_THREADS="0")
     assert (result.returncode, result.stdout) == (3, "")
     assert "NUMBA_NUM_THREADS=0" in result.stderr
@@ -64,7 +64,7 @@ def test_what_numba_does_not_take_of_the_environment_is_one_line():
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_that_is_not_ours(tmp_path):
+def test_unwritable_output_folder_is_refused(tmp_path):
     tmp_path.chmod(0o500)
     result = run_command("reproduce", "figure-2", "--json", str(tmp_path / "x.json"))
     assert (result.returncode, result.stdout) == (2, "")
@@ -75,7 +75,7 @@ def ignore_interrupts():
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def test_ctrl_c_during_table_v(tmp_path):
+def test_ctrl_c_during_table_v_writes_incomplete_json(tmp_path):
     path = tmp_path / "x.json"
     command = [*COMMAND, "reproduce", "table-v", "--samples", "100000", "--json", str(path)]
     with subprocess.Popen(
@@ -98,7 +98,7 @@ def test_ctrl_c_during_table_v(tmp_path):
     [("-", None), ("file", ignore_interrupts)],
     ids=["terminal", "script's job"],
 )
-def test_ctrl_c_leaves_what_was_finished(tmp_path, target, begin):
+def test_ctrl_c_keeps_finished_rows_and_picture(tmp_path, target, begin):
     path, picture = tmp_path / "x.json", tmp_path / "x.png"
     arguments = ["reproduce", "figure-2", "--plot", str(picture), "--json"]
     arguments.append(target if target == "-" else str(path))
@@ -123,7 +123,7 @@ def test_ctrl_c_leaves_what_was_finished(tmp_path, target, begin):
         assert "interrupted" in stdout
 
 
-def test_one_command_feeds_another():
+def test_fk_output_can_be_piped_into_path():
     shell = (
         f"{' '.join(COMMAND)} fk wam --random 3 --json | "
         f"""{sys.executable} -c 'import json, sys; print(json.dumps(
@@ -135,7 +135,7 @@ def test_one_command_feeds_another():
     assert json.loads(result.stdout)["success"] == [True, True, True]
 
 
-def test_ctrl_c_leaves_no_file(tmp_path):
+def test_ctrl_c_during_path_leaves_no_output_file(tmp_path):
     poses = tmp_path / "poses.csv"
     poses.write_text("x,y,z,roll,pitch,yaw\n0.5,0,0.3,0,3,0\n")
     words = ["path", "wam", str(poses), "--out", str(tmp_path / "o.csv")]
@@ -153,7 +153,7 @@ def test_ctrl_c_leaves_no_file(tmp_path):
     assert [each.name for each in tmp_path.iterdir()] == ["poses.csv"]
 
 
-def test_ctrl_c_comes_after_what_it_may_not_break():
+def test_defer_sigint_raises_the_interrupt_after_the_block():
     before, done = signal.getsignal(signal.SIGINT), []
 
     def work():
@@ -180,7 +180,7 @@ class Finalized:
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_ctrl_c_that_is_dropped_is_remembered():
+def test_record_sigint_keeps_an_interrupt_lost_in_a_finalizer():
     before = signal.getsignal(signal.SIGINT)
     with record_sigint() as ended:
         assert not ended.is_set()

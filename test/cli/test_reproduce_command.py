@@ -9,7 +9,7 @@ from cli_runner import BAD_INPUT, refusal, run
 from dls_ik.reproduce.experiment import NoProgress, complete
 
 
-def test_tables_are_shown_and_files_written(tmp_path):
+def test_reproduce_prints_tables_and_writes_all_output_files(tmp_path):
     paths = {kind: tmp_path / f"out.{kind}" for kind in ("json", "png", "html", "md")}
     result = run(
         "reproduce", "figure-2", "--samples", 40, "--json", paths["json"], "--plot", paths["png"],
@@ -32,7 +32,7 @@ def test_tables_are_shown_and_files_written(tmp_path):
     assert result.stderr == f"report: {report}\n"
 
 
-def test_the_two_figures_come_first_side_by_side_and_few_samples_are_said_so():
+def test_table_v_pairs_our_and_printed_values_and_warns_of_few_samples():
     shown = run("reproduce", "table-v", "--samples", 20, "--rows", "jp", columns=110).stdout
     row = next(line for line in shown.splitlines() if line.startswith("jp "))
     assert "100.0    100.0" in row  # ours and the printed one
@@ -60,7 +60,7 @@ def test_an_experiment_of_a_similar_name_is_suggested():
     assert "0*" not in shown
 
 
-def test_what_was_there_stays_when_writing_fails(tmp_path, monkeypatch):
+def test_existing_file_is_kept_when_writing_fails(tmp_path, monkeypatch):
     path = tmp_path / "x.json"
     path.write_text("old")
 

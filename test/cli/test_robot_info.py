@@ -40,7 +40,7 @@ def test_singular_configurations_are_singular():
 
 
 @pytest.mark.parametrize("columns", [60, None])
-def test_what_people_read(columns):
+def test_info_text_shows_the_facts_and_fits_the_width(columns):
     shown = run("info", "wam", columns=columns).stdout
     assert all(len(line) <= (columns or 110) for line in shown.splitlines())
     assert all(word in shown for word in ("wam_j7", "-2.6000", "wam_tip", "redundant"))
@@ -57,7 +57,7 @@ def test_an_arm_in_a_plane_is_singular_where_it_is_stretched():
     assert "none found" not in shown
 
 
-def test_singular_configurations_of_many_positions_are_short():
+def test_singular_positions_are_abbreviated_in_the_text():
     path = TEST_URDF / "xarm7.urdf"
     shown = run("info", path).stdout
     assert max(map(len, shown.splitlines())) <= 110
@@ -73,7 +73,7 @@ def test_several_tips_are_described_one_by_one():
     assert gripped["tips"] == ["gripper_frame_link", "moving_jaw_link"]  # the default comes first
 
 
-def test_joints_that_follow_others(tmp_path):
+def test_mimic_joints_are_shown_with_their_master(tmp_path):
     path = tmp_path / "pair.urdf"
     path.write_text(MIMIC)
     facts = document("info", path)
@@ -82,7 +82,7 @@ def test_joints_that_follow_others(tmp_path):
     assert "j2 mimics: 0.5 x j1 +0.25" in run("info", path, "--quick").stdout
 
 
-def test_a_joint_that_follows_is_not_given(tmp_path):
+def test_mimic_joint_values_are_computed_and_cannot_be_given(tmp_path):
     path = tmp_path / "pair.urdf"
     path.write_text(MIMIC)
     assert "j2 mimics j1" in refusal("fk", path, "--q", "j2=0.1")
@@ -92,7 +92,7 @@ def test_a_joint_that_follows_is_not_given(tmp_path):
     np.testing.assert_allclose(pose["xyz"], expected, atol=1e-12)
 
 
-def test_collisions_of_a_robot():
+def test_srdf_option_adds_collision_facts():
     pytest.importorskip("coal")
     facts = document("info", "wam", "--quick", "--srdf", "auto")["chains"][0]["collisions"]
     asked = document("collisions", "wam")

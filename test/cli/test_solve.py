@@ -26,7 +26,7 @@ def values(answer):
     return np.array(list(answer["joints"].values()))
 
 
-def test_the_answer_reaches_the_pose_and_is_the_librarys(robot):
+def test_answer_reaches_the_pose_and_equals_the_library(robot):
     found = document("solve", "wam", *POSE, "--seed", SEED)
     (answer,) = found["answers"]
     T = np.array(found["target"]["matrix"])
@@ -38,7 +38,7 @@ def test_the_answer_reaches_the_pose_and_is_the_librarys(robot):
     np.testing.assert_array_equal(list(answer["distance_to_limit"].values()), room)
 
 
-def test_methods_are_compared():
+def test_several_methods_are_compared_in_one_table():
     found = document("solve", "wam", *POSE, "--method", "auto, svf+sd", "--seed", SEED)
     assert [answer["method"] for answer in found["answers"]] == ["auto", "svf+sd"]
     assert all(answer["success"] for answer in found["answers"])
@@ -69,7 +69,7 @@ def test_exit_code_and_reason_where_one_method_of_several_fails():
     assert result.stderr.count("\n") == 1
 
 
-def test_a_pose_out_of_reach_and_the_nearest_to_it(robot):
+def test_unreachable_pose_returns_the_closest_configuration(robot):
     found = document("solve", "wam", *FAR, code=NO_SOLUTION)
     (answer,) = found["answers"]
     assert answer["status"] == "UNREACHABLE"
@@ -92,7 +92,7 @@ def test_the_tolerances_that_a_near_miss_proposes_accept_it():
 @pytest.mark.parametrize(
     ("task", "kept"), [("position", []), ("pointing", [2]), ("pointing-x", [0])]
 )
-def test_parts_of_a_pose(robot, task, kept):
+def test_task_option_constrains_only_its_parts_of_the_pose(robot, task, kept):
     found = document("solve", "wam", *POSE, "--task", task)
     T, goal = robot.fk(values(found["answers"][0])), np.array(found["target"]["matrix"])
     np.testing.assert_allclose(T[:3, 3], goal[:3, 3], atol=2e-6)
@@ -117,7 +117,7 @@ def test_all_solutions_reach_the_pose_and_differ(robot):
     assert "no solution" in run("solve", "wam", *FAR, "--all", 2, code=NO_SOLUTION).stderr
 
 
-def test_options_of_the_solver_by_name():
+def test_set_option_changes_solver_options():
     loose = document("solve", "wam", *POSE, "--set", "position_tolerance=0.01", "--seed", SEED)
     tight = document("solve", "wam", *POSE, "--seed", SEED)
     assert loose["answers"][0]["iterations"] <= tight["answers"][0]["iterations"]
@@ -125,7 +125,7 @@ def test_options_of_the_solver_by_name():
         document("solve", "wam", *POSE, "--method", "jd", "--set", words, "--seed", SEED)
 
 
-def test_the_picture_and_one_document_beside(tmp_path):
+def test_plot_and_json_can_be_combined(tmp_path):
     path = tmp_path / "methods.png"
     result = run(
         "solve", "wam", *POSE, "--method", "auto,svf", "--seed", SEED, "--plot", path, "--json"
@@ -139,7 +139,7 @@ def test_the_picture_and_one_document_beside(tmp_path):
 
 
 @pytest.mark.parametrize("seed", [None, np.array([0.3, 0.5, 0.0, 1.5, 0.2, -0.3, 0.0])])
-def test_lines_of_the_picture_end_where_the_solver_did(robot, seed):
+def test_plotted_lines_end_at_the_error_of_the_solver(robot, seed):
     """For methods with restarts, the picture states that it shows the first attempt."""
     rng, lines = np.random.default_rng(3), 0
     for T in robot.fk(robot.random(3, rng)):
@@ -161,7 +161,7 @@ def test_lines_of_the_picture_end_where_the_solver_did(robot, seed):
     assert lines >= 4
 
 
-def test_several_tips_are_to_be_chosen_from():
+def test_robot_with_several_tips_needs_the_tip_option():
     from dls_ik.model.files import share_file
 
     said = refusal("solve", share_file("urdf", "y_shape.urdf"), *POSE, code=BAD_INPUT)
@@ -171,7 +171,7 @@ def test_several_tips_are_to_be_chosen_from():
 SHELF = "shelf\n* board\n1\nbox\n0.3 0.8 0.02\n0.65 0 0.5\n0 0 0 1\n0 0 0 0\n.\n"
 
 
-def test_answers_among_obstacles(tmp_path):
+def test_answer_with_scene_reports_clearance_or_collision(tmp_path):
     pytest.importorskip("coal")
     file = tmp_path / "shelf.scene"
     file.write_text(SHELF)

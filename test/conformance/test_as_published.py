@@ -38,7 +38,7 @@ def joint_clamping(T_d, q, robot):
 
 
 @pytest.mark.parametrize("robot", [WAM, PUMA], ids=lambda robot: robot.name)
-def test_joint_clamping_as_run(robot):
+def test_bug_compatible_joint_clamping_matches_the_published_code(robot):
     rng = np.random.default_rng(8)
     solver, outside, agreed = IkSolver(robot, "jc", **RUN), 0, 0
     for _ in range(40):
@@ -55,7 +55,7 @@ def test_joint_clamping_as_run(robot):
     assert outside > 0
 
 
-def test_the_sine_is_the_error_and_the_angle_what_is_reported():
+def test_sine_error_is_used_in_steps_but_the_angle_is_reported():
     rng = np.random.default_rng(9)
     for _ in range(20):
         q, T_d = WAM.random(rng=rng), WAM.fk(WAM.random(rng=rng))

@@ -48,7 +48,7 @@ def test_svf_leaves_a_regular_jacobian_almost_as_it_is():
 
 @pytest.mark.parametrize("name", ["jp", "jt"])
 @pytest.mark.parametrize("least", [1e-4, 1e-2, 0.2])
-def test_condition_number_of_the_pseudoinverse_and_the_transpose(name, least):
+def test_condition_of_pseudoinverse_and_transpose_is_s1_over_sn(name, least):
     """Check s_1 / s_n. The step length of the transpose depends on e, so one e has both parts."""
     J, U, V = jacobian_with([*OTHERS, least], 7, np.random.default_rng(1))
     if name == "jp":
@@ -59,14 +59,14 @@ def test_condition_number_of_the_pseudoinverse_and_the_transpose(name, least):
 
 
 @pytest.mark.parametrize("lambda_", [1e-3, 0.01, 0.1])
-def test_damping_at_its_worst_where_the_least_singular_value_is_lambda(lambda_):
+def test_damped_gain_at_singular_value_lambda_is_half_its_inverse(lambda_):
     """Check the first case of the appendix: kappa -> (lambda^2 + s_1^2) / (2 s_1 lambda)."""
     gains, P = inverse_gains("jd", lambda_, lambda_=lambda_)
     assert gains[-1] == pytest.approx(0.5 / lambda_, rel=1e-6)
     assert condition(P) == pytest.approx((lambda_**2 + 4.0) / (4.0 * lambda_), rel=1e-6)
 
 
-def test_damping_is_bounded_while_the_least_gain_is_another():
+def test_damped_condition_is_constant_while_gain_of_sn_is_in_between():
     """Check the second case: lambda^2 / s_i < s_n < lambda^2 / s_j, kappa is independent of s_n."""
     conditions = [condition(inverse_gains("jd", least, lambda_=0.7)[1])
                   for least in (0.26, 0.27, 0.28, 0.29)]  # fmt: skip
@@ -88,7 +88,7 @@ def test_damping_grows_without_bound_at_the_singularity(name, options, share):
 
 
 @pytest.mark.parametrize("name", ["jd", "dls", "ed", "ied", "svf", "svf+ed", "tpinv", "nf", "jf"])
-def test_gains_have_their_bound(name):
+def test_gains_stay_below_the_bound_of_each_law(name):
     """Check 1 / (2 lambda), 1 / sigma0, 1 / (t s_1) and the velocity bound, for |e| = 1."""
     bound = {
         "jd": 0.5 / 0.005, "dls": 0.5 / 0.1, "ed": 0.5 / np.sqrt(0.5), "ied": 0.5 / np.sqrt(0.5001),
@@ -100,6 +100,6 @@ def test_gains_have_their_bound(name):
         assert gains.max() <= bound * (1.0 + 1e-6)
 
 
-def test_truncation_leaves_out_what_is_small():
+def test_truncation_zeroes_gains_below_the_threshold():
     assert inverse_gains("tpinv", 0.0199)[0][-1] == pytest.approx(0.0, abs=1e-10)
     assert inverse_gains("tpinv", 0.0201)[0][-1] == pytest.approx(1.0 / 0.0201)

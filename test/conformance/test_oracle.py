@@ -11,7 +11,7 @@ from bare import bare, diagonal, step_of
 from oracle_ik import parts_of
 
 
-def test_words():
+def test_parts_of_splits_method_names():
     assert parts_of("odls+gp+clamp+sdls") == ("jd", "gp", "clamp", "sdls")
     assert parts_of("ed+svf") == ("svf+ed", "none", "none", "none")
     assert parts_of("ctp+sd") == ("jp", "ctp", "none", "sd")
@@ -36,23 +36,23 @@ LAWS = {
 
 
 @pytest.mark.parametrize("law", LAWS)
-def test_laws(law):
+def test_oracle_laws_match_closed_forms(law):
     options = {"error_gain": 0.5, "truncation": 0.0099}
     np.testing.assert_allclose(diagonal(law, S, E, **options), LAWS[law] * E, rtol=1e-12)
 
 
-def test_truncation():
+def test_oracle_truncation_drops_small_singular_values():
     np.testing.assert_allclose(diagonal("tpinv", S, E), [0.15, -0.4, 0.0], atol=1e-15)
 
 
-def test_numerical_filtering_damps_all_by_the_second_and_the_last_by_itself_too():
+def test_numerical_filtering_adds_damping_for_the_last_direction():
     dq = diagonal("nf", [1.0, 0.04, 0.01], [1.0, 1.0, 1.0], velocity_bound=20.0)
     common, own = 0.04 / 20 - 0.0016, 0.01 / 20 - 0.0001
     expected = [1 / (1 + common), 20.0, 0.01 / (0.0001 + common + own)]
     np.testing.assert_allclose(dq, expected, rtol=1e-12)
 
 
-def test_jacobian_weighting():
+def test_jacobian_weighting_matches_closed_form():
     """Check J = [1 1]: joints share by 1 / w, and w is 1 for the joint without rising slope."""
     oracle = bare("jw", 2, np.zeros(1, int))
     slope = 400.0 * 2 * 9.0 / (4 * 1.0 * 19.0**2)  # slope at 9 in a range of +-10
@@ -63,7 +63,7 @@ def test_jacobian_weighting():
     np.testing.assert_allclose(dq, [0.5, 0.5], rtol=1e-12)
 
 
-def test_gradient_projection():
+def test_gradient_projection_matches_equations_22_to_24():
     """Check (24), (23) and (22) for J = [1 0], v = (0.1, 0.3)."""
     options = {"objective": "posture", "reference": (1.0, 3.0), "mu": 0.1, "lambda_": 0.5}
     v = np.array([0.1, 0.3])
@@ -79,14 +79,14 @@ def test_gradient_projection():
     np.testing.assert_allclose(dq, [(0.7 + 0.09 * v[0]) / 1.25, 0.09 * v[1] / 0.41], rtol=1e-12)
 
 
-def test_task_augmentation():
+def test_task_augmentation_matches_closed_form():
     """Check rows (1, 0) and w_c grad H = 2 (-1, -3), for 0.7 and -2 mu H = -2 * 0.1 * 5."""
     options = {"objective": "posture", "reference": (1.0, 3.0), "mu": 0.1, "w_c": 2.0}
     dq = step_of("ta", [[1.0, 0.0]], [0.7], **options)
     np.testing.assert_allclose(dq, [0.7, (1.0 - 1.4) / 6.0], rtol=1e-12)
 
 
-def test_joints_at_limits():
+def test_jc_holds_joints_at_limits_and_tp_and_ctp_push_back():
     """Check a limit of 10, margin 0.5: jc holds joints pushed outward; tp and ctp push back."""
     J, e, q = [[1.0, 1.0]], [1.0], [10.0, 0.0]
     np.testing.assert_allclose(step_of("jc", J, e, q), [0.0, 1.0])
@@ -95,7 +95,7 @@ def test_joints_at_limits():
     np.testing.assert_allclose(step_of("ctp", J, e, q, mu=0.2), [-2.0, 3.0])
 
 
-def test_joints_in_margins():
+def test_tp_holds_joints_in_margins_fully_and_ctp_by_half():
     """Check h = 1/2 in the middle of a margin of 1: TP holds the joint, CTP holds it by half."""
     J, e, q = [[1.0, 1.0]], [1.0], [9.5, 0.0]
     z = -0.5 * 0.2 * 9.5
@@ -105,21 +105,21 @@ def test_joints_in_margins():
     np.testing.assert_allclose(step_of("ctp", J, e, q), expected)
 
 
-def test_transpose_with_a_joint_half_held():
+def test_ctp_transpose_with_half_held_joint_matches_closed_form():
     """Check d = (I - H) J^T l = (1/2, 1) l for J = [1 1]: J d = 3/2 l, so that a = 2/3."""
     left = 1.0 + 0.5 * 0.2 * 9.5
     expected = [1.0 - left + left / 3.0, 2.0 * left / 3.0]
     np.testing.assert_allclose(step_of("ctp+jt", [[1.0, 1.0]], [1.0], [9.5, 0.0]), expected)
 
 
-def test_step_bounds():
+def test_max_and_norm_bounds_scale_the_step():
     e = [0.3, 3.0, -4.0]
     np.testing.assert_allclose(diagonal("max", [1, 1, 1], e, largest_change=2.0),
                                [0.15, 1.5, -2.0])  # fmt: skip
     np.testing.assert_allclose(diagonal("norm", [3, 1, 1], [0, 3, -4], Delta=0.5), [0, 0.3, -0.4])
 
 
-def test_selective_damping():
+def test_selective_damping_limits_each_direction_and_the_whole_step():
     """Check that three directions are limited to gamma, and the whole step in its 2-norm."""
     cut = np.array([0.3, 0.5, -0.5])
     dq = diagonal("sd", [3.0, 2.0, 1.0], [0.9, 6.0, -4.0])
@@ -129,7 +129,7 @@ def test_selective_damping():
     np.testing.assert_allclose(dq, cut)
 
 
-def test_selective_damping_where_joints_cancel():
+def test_selective_damping_of_cancelling_joints_matches_closed_form():
     """Check v = (1, -1) / sqrt 2, M = 1: limits on the largest component and on the whole norm.
 
     If the column of the joint that moves the tip is 4, M is 4 and gamma is a quarter.
@@ -142,7 +142,7 @@ def test_selective_damping_where_joints_cancel():
     np.testing.assert_allclose(moved, [0.1, 0.0])  # M = 4
 
 
-def test_sdls():
+def test_sdls_limits_row_groups_as_in_closed_form():
     """Check two groups of one row, u = (1, 1) / sqrt 2: N = sqrt 2, M = 2 * sqrt 2 / s * s / 2.
 
     With soft clamping the direction ends below gamma_max, and the whole step is unchanged.
@@ -157,7 +157,7 @@ def test_sdls():
     np.testing.assert_allclose(step_of("sdls", J, [3.0, 3.0], slides=[0], **two), [3.0, 0.0])
 
 
-def test_sdls_where_joints_work_against_each_other():
+def test_sdls_of_opposing_joints_matches_closed_form():
     """Check P = (1, 1) for columns of J with the lengths 2 and 3: M = 5, N = 1, gamma = 0.08."""
     o = SimpleNamespace(gamma_max=0.4, soft=False)
     P, J = np.array([[1.0], [1.0]]), np.array([[-2.0, 3.0]])
@@ -168,7 +168,7 @@ def test_sdls_where_joints_work_against_each_other():
     np.testing.assert_allclose(dq, [1.0, 0.08])
 
 
-def test_clamp():
+def test_clamp_limits_each_group_and_adapts_to_the_last_error():
     o = SimpleNamespace(D_max=1.0, adaptive=False, adaptive_by="divergence", bug_compatible=False)
     e, groups = np.array([3.0, 4.0, 0.6, 0.0]), np.array([0, 0, 1, 1])
     np.testing.assert_allclose(bounds.clamped(o, e, groups, None, e), [0.6, 0.8, 0.6, 0.0])
@@ -181,7 +181,7 @@ def test_clamp():
     np.testing.assert_allclose(bounds.clamped(o, e, groups, last, e), [1.5, 2.0, 0.6, 0.0])
 
 
-def test_clamp_by_the_published_slip():
+def test_bug_compatible_clamp_reads_shifted_error_components():
     """Check that group 1 of two positions uses components 1 to 3 of the last error, not 3 to 5."""
     o = SimpleNamespace(D_max=1.0, adaptive=True, adaptive_by="divergence", bug_compatible=True)
     e, groups = np.array([0.0, 0, 0, 5.0, 0, 0]), np.array([0, 0, 0, 1, 1, 1])
@@ -190,7 +190,7 @@ def test_clamp_by_the_published_slip():
     np.testing.assert_allclose(bounds.clamped(o, e, groups, last, e), expected)
 
 
-def test_halve():
+def test_halve_halves_the_unreachable_part_of_the_error():
     """Check that the unreachable part 0.4 for J = [1 0]^T is halved twice, to at most 0.15."""
     J = np.array([[1.0], [0.0]])
     o = SimpleNamespace(halving=0.15)

@@ -87,7 +87,7 @@ def assert_same_steps(name, options, robot, given, known, q, T_d):
 
 @pytest.mark.parametrize("what", TASKS)
 @pytest.mark.parametrize("arm", ["wam", "6 and a follower", "8 with slides"])
-def test_error_and_jacobian(what, arm):
+def test_task_error_and_jacobian_match_the_oracle(what, arm):
     robot = ARMS[arm]
     for seed, reach in enumerate((0.01, 0.3, 1.0)):
         q, T_d = start(robot, seed, reach)
@@ -101,7 +101,7 @@ FEW_JOINTS = random_arm(np.random.default_rng(5), *["revolute"] * 3)
 
 
 @pytest.mark.parametrize("method", METHODS, ids=label)
-def test_steps_are_the_papers(method):
+def test_steps_for_other_tasks_match_the_oracle(method):
     """Check every method with a third of the WAM tasks and half of the three-joint tasks."""
     k = METHODS.index(method)
     each = [(WAM, what, 3) for what in list(TASKS)[k % 3 :: 3]]
@@ -146,7 +146,7 @@ def two_tips():
 
 
 @pytest.mark.parametrize("method", METHODS, ids=label)
-def test_steps_of_several_tips_are_the_papers(method):
+def test_steps_of_several_tips_match_the_oracle(method):
     robot = two_tips()
     q, T_d = start(robot, 8)
     others = ["position", "pose", "pointing", "weighted"]

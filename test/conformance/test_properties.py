@@ -54,7 +54,7 @@ def descends(case):
 
 
 @pytest.mark.parametrize("case", list(filter(stays, CASES)), ids=label)
-def test_at_the_target_it_stays(case):
+def test_step_at_the_target_is_zero(case):
     """Check inside the limits; without a push in margins also at singularities and limits."""
     name, options = case
     rng = np.random.default_rng(4)
@@ -69,7 +69,7 @@ def test_at_the_target_it_stays(case):
 
 @pytest.mark.parametrize("strategy", ["gp", "ta"])
 @pytest.mark.parametrize("objective", ["limits", "centring", "manipulability", "posture"])
-def test_at_the_target_the_objective_moves_only_what_is_redundant(strategy, objective):
+def test_objective_at_the_target_moves_only_in_the_null_space(strategy, objective):
     q, J, _, _ = generic(WAM, np.random.default_rng(14))
     dq = our_step(strategy, WAM, q, J, np.zeros(6), objective=objective, mu=0.2)
     assert np.linalg.norm(dq) > 1e-6
@@ -77,7 +77,7 @@ def test_at_the_target_the_objective_moves_only_what_is_redundant(strategy, obje
 
 
 @pytest.mark.parametrize("case", list(filter(descends, CASES)), ids=label)
-def test_a_short_step_is_downhill(case):
+def test_short_step_reduces_the_error_as_predicted(case):
     name, options = case
     rng = np.random.default_rng(5)
     weight = options.get("rotation_weight", 0.5)
@@ -105,7 +105,7 @@ def test_alpha_scales_the_step(case):
 
 
 @pytest.mark.parametrize("case", CASES, ids=label)
-def test_finite_at_and_around_a_singularity(case):
+def test_steps_are_finite_at_and_near_singularities(case):
     name, options = case
     for robot, singular in SINGULAR.values():
         if not suits(name, options, robot):
@@ -120,7 +120,7 @@ def test_finite_at_and_around_a_singularity(case):
 
 @pytest.mark.parametrize("name", [n for n in COMBINED if parts_of(n).bound != "none"])
 @pytest.mark.parametrize("most", [1e-3, 0.5])
-def test_bounds_are_kept(name, most):
+def test_steps_respect_the_step_bound(name, most):
     option = {"max": "largest_change", "norm": "Delta"}.get(parts_of(name).bound, "gamma_max")
     slides = ARMS["8 with slides"].chain.prismatic
     longest, shapes = 0.0, [(WAM, np.ones(7, bool)), (ARMS["8 with slides"], ~slides)]
@@ -140,7 +140,7 @@ def test_bounds_are_kept(name, most):
 
 @pytest.mark.parametrize("name", ["odls", "gp+odls", "ta+odls", "jc+odls"])
 @pytest.mark.parametrize(("search", "Delta"), [(17, 0.01), (18, 0.5), (17, 5.0)])
-def test_optimal_damping_is_least(name, search, Delta):
+def test_optimal_damping_damps_only_steps_longer_than_delta(name, search, Delta):
     """Check that steps are undamped if short enough, and otherwise have the allowed length."""
     rng = np.random.default_rng(9)
     plain = name.replace("odls", "jp")
@@ -179,7 +179,7 @@ def test_ctp_does_not_jump_anywhere_in_a_margin(law):
 
 
 @pytest.mark.parametrize("name", [n for n in COMBINED if parts_of(n).strategy in ("tp", "ctp")])
-def test_away_from_all_limits_it_is_the_method_without_the_strategy(name):
+def test_tp_and_ctp_equal_the_plain_method_away_from_limits(name):
     words = [word for word in name.split("+") if word not in ("tp", "ctp")]
     plain = "+".join(words) or "jp"
     assert options_of(plain) == options_of(name)

@@ -51,7 +51,7 @@ TAKEN = [
 
 
 @pytest.mark.parametrize(("words", "robot", "name", "options"), REFUSED)
-def test_refused_with_the_reason(words, robot, name, options):
+def test_invalid_methods_and_options_are_refused_with_the_reason(words, robot, name, options):
     with pytest.raises((MethodError, OptionError)) as caught:
         IkSolver(robot, name, **options)
     assert [word for word in words if word not in str(caught.value)] == []
@@ -64,6 +64,6 @@ def test_policies_need_a_law_with_a_factor(name):
             IkSolver(WAM, name, policy=policy)
 
 
-def test_what_makes_sense_is_taken():
+def test_valid_methods_and_options_are_accepted():
     for robot, name, options in TAKEN:
         assert IkSolver(robot, name, **options).method == name

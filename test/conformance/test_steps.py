@@ -35,7 +35,7 @@ def assert_same(name, options, robot, draw, following=False):
 
 
 @pytest.mark.parametrize("case", CASES, ids=label)
-def test_is_the_papers_step(case):
+def test_step_of_every_method_matches_the_oracle(case):
     """Check listed methods for each arm and place, combinations for each arm and for each place."""
     name, options = case
     weight = options.get("rotation_weight", 0.5)
@@ -51,7 +51,7 @@ def test_is_the_papers_step(case):
 @pytest.mark.parametrize(
     "name", [n for n in NAMES if parts_of(n).strategy in ("none", "jc", "ctp", "active")]
 )
-def test_is_the_step_of_following(name):
+def test_following_step_matches_the_oracle(name):
     for arm in ("wam", "6 and a follower", "9"):
         for k, place in enumerate(PLACES):
             draw = draws(arm, place, seed=6)[k % 3]
@@ -100,7 +100,7 @@ QUICK = ["jp", "jd", "ed", "jc", "jc+jd", "jc+ed", "auto"]
 
 
 @pytest.mark.parametrize("what", SAME)
-def test_becomes(what):
+def test_method_in_limiting_case_equals_the_simpler_method(what):
     one, other = SAME[what]
     rng = np.random.default_rng(1)
     for robot in (WAM, ARMS["9"]):
@@ -186,7 +186,7 @@ def assert_same_path(name, options, robot, q, Ts):
 
 
 @pytest.mark.parametrize("case", [*CASES, *(c for c in REMEMBERS if c not in CASES)], ids=label)
-def test_steps_in_a_row_are_the_papers_also_at_once_and_after_a_reset(case):
+def test_consecutive_steps_match_the_oracle_also_after_a_reset(case):
     name, options = case
     is_whole = case in REMEMBERS or (name in NAMES and not options)
     for arm in ("wam", "6 and a follower", "9") if is_whole else ("wam",):

@@ -29,7 +29,7 @@ def task(robot, rng, reach=1.0, spread=1.0):
 
 
 @pytest.mark.parametrize("name", EXACT)
-def test_a_few_steps_are_the_oracles(name):
+def test_first_steps_of_an_attempt_match_the_oracle(name):
     rng = np.random.default_rng(11)
     for robot, most in ((WAM, 1), (WAM, 4), (PUMA, 2), (PUMA, 4)):
         if serves(name, robot):
@@ -42,7 +42,7 @@ def test_a_few_steps_are_the_oracles(name):
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if "ed" in parts_of(name)])
-def test_a_whole_attempt_is_the_oracles(name):
+def test_whole_attempt_matches_the_oracle(name):
     rng = np.random.default_rng(12)
     for _ in range(2):
         T_d, seed = task(WAM, rng, reach=0.3)
@@ -68,7 +68,7 @@ def test_limits_are_kept_at_every_step(name, robot):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_errors_are_those_of_the_answer_and_a_seed_that_is_the_answer_is_kept(name):
+def test_errors_belong_to_the_result_and_a_solved_seed_is_returned(name):
     rng = np.random.default_rng(14)
     for _ in range(3):
         T_d, q = task(WAM, rng)

@@ -54,7 +54,7 @@ SIZE = st.tuples(*3 * [st.floats(0.01, 2)]).map(np.array)
 
 @given(kind=st.sampled_from(sorted(ORACLE)), size=SIZE, p=POINT)
 @example(kind=KIND_CYLINDER, size=np.array([0.1, 0.5, 0.0]), p=np.zeros(3))  # no normal by division
-def test_signed_distance_of_primitives(kind, size, p):
+def test_signed_distance_of_primitives_matches_numpy(kind, size, p):
     out = np.empty(1)
     primitive_distances(kind, size, p[None], out)
     assert out[0] == pytest.approx(ORACLE[kind](size, p), abs=1e-12)
@@ -75,7 +75,7 @@ def triangle(a, b, c, p):
 
 
 @given(seed=st.integers(0, 2**32 - 1))
-def test_distance_of_a_triangle(seed):
+def test_triangle_distance_matches_numpy(seed):
     rng = np.random.default_rng(seed)
     corners, points, out = rng.normal(size=(1, 3, 3)), rng.normal(size=(20, 3)) * 2, np.empty(20)
     mesh_distances(corners, points, False, out)
@@ -83,7 +83,7 @@ def test_distance_of_a_triangle(seed):
 
 
 @pytest.mark.parametrize("variables", ["all", "some"])
-def test_poses_of_all_links(variables):
+def test_link_poses_match_the_tree(variables):
     """Check all links of an arm with mimic and sliding joints, and joints outside the chain."""
     rng = np.random.default_rng(1)
     tree = random_arm(rng, "revolute", "mimic", "prismatic", "continuous", "bent", "mimic").tree

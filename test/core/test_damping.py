@@ -63,13 +63,13 @@ def test_filter_is_the_formula_from_sigma0_up_and_leaves_large_values(nu, sigma0
 
 @quick
 @given(st.floats(0.01, 100.0), st.floats(1e-4, 1.0), st.floats(0.0, 1.0), st.floats(1e-6, 1.0))
-def test_rises_under_its_two_conditions(nu, sigma0, s, more):
+def test_svf_is_increasing_under_its_two_conditions(nu, sigma0, s, more):
     assume(nu > sigma0 and 2.0 > nu * sigma0)
     low, high = filtered([s, s + more], nu, sigma0)
     assert high > low
 
 
 @pytest.mark.parametrize(("nu", "sigma0"), [(10.0, 0.5), (100.0, 0.1)])
-def test_falls_where_a_condition_is_broken(nu, sigma0):
+def test_svf_decreases_if_a_condition_is_violated(nu, sigma0):
     method = METHOD._replace(nu=nu, sigma0=sigma0)
     assert svf_value(method, 0.01) < svf_value(method, 0.0)

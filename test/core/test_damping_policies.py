@@ -110,7 +110,7 @@ def test_every_policy_has_an_id_of_its_own():
 
 @pytest.mark.parametrize("name", KNOWN)
 @pytest.mark.parametrize("shape", SHAPES)
-def test_formula(name, shape):
+def test_policy_damping_matches_its_formula(name, shape):
     damped = 0
     for seed in range(10):
         rng = np.random.default_rng(seed)
@@ -124,7 +124,7 @@ def test_formula(name, shape):
 
 
 @pytest.mark.parametrize("name", KNOWN)
-def test_finite_at_a_singularity(name):
+def test_policy_damping_is_finite_at_a_singularity(name):
     for shape, scale in product(SHAPES, (0.0, 1e-200, 1e-30, 1e30)):
         J = np.zeros(shape)
         J[0, 0] = scale
@@ -135,7 +135,7 @@ def test_finite_at_a_singularity(name):
 
 
 @pytest.mark.parametrize("name", ["rate", "mayorga-rank"])
-def test_only_the_last_step_of_the_same_attempt_counts(name):
+def test_rate_policies_use_only_the_last_step_of_the_same_attempt(name):
     J = 0.01 * np.eye(2)
     o = parameters(2, 2, policy=damping_policies.POLICY_IDS[name], **SET)
     past = memory(2, 2, steps=0)
@@ -152,7 +152,7 @@ def test_only_the_last_step_of_the_same_attempt_counts(name):
 
 
 @pytest.mark.parametrize("name", KNOWN)
-def test_policies_that_do_without_singular_values(name):
+def test_needs_singular_values_is_true_only_for_policies_using_them(name):
     J, last = np.diag([1.0, 0.1]), np.diag([1.0, 0.5])
     o = parameters(2, 2, policy=damping_policies.POLICY_IDS[name], **SET)
     past = memory(2, 2, steps=1)
@@ -182,7 +182,7 @@ def damped_gains(s, lambda2):
 
 @PROPERTY
 @given(VALUES, st.floats(0.01, 100.0))
-def test_velocity_bounds_the_least_direction(s, bound):
+def test_velocity_policy_bounds_the_gain_of_the_weakest_direction(s, bound):
     lambda2 = chosen("velocity", of_values(s, len(s)), velocity_bound=bound)
     gains = damped_gains(s, lambda2)
     assert gains[-1] <= bound * (1.0 + 1e-9)
@@ -193,7 +193,7 @@ def test_velocity_bounds_the_least_direction(s, bound):
 
 @PROPERTY
 @given(st.floats(1e-9, 10.0), st.floats(0.01, 100.0))
-def test_velocity_is_the_least_damping_that_does(s, bound):
+def test_least_damping_is_the_minimum_that_keeps_the_velocity_bound(s, bound):
     lambda2 = least_damping(s, bound)
     assert lambda2 >= 0.0
     if lambda2 > 1e-6 * s**2:
@@ -263,13 +263,13 @@ def test_accuracy_weighs_as_published():
     assert 0.0 < w < 1.0
 
 
-def test_accuracy_counts_only_singular_values_that_there_are():
+def test_accuracy_weight_ignores_padded_singular_values():
     tall = parameters(3, 2, **SET)
     assert accuracy_weight(tall, np.array([2.0, 1.0, 0.0]), 2) == 1.0
 
 
 @pytest.mark.parametrize("rows", [3, 4])
-def test_weight_multiplies_by_w(rows):
+def test_weight_functions_multiply_by_the_weight_matrix(rows):
     rng = np.random.default_rng(rows)
     J, left, d = rng.normal(size=(rows, 5)), rng.normal(size=rows), rng.normal(size=3)
     d /= np.linalg.norm(d)
@@ -284,7 +284,7 @@ def test_weight_multiplies_by_w(rows):
 
 
 @pytest.mark.parametrize("name", KNOWN)
-def test_what_follows_is_damped_by_its_error_too(name):
+def test_following_adds_error_damping_to_the_policy(name):
     J, e = np.diag([1.0, 0.1]), np.array([0.2, -0.1])
     o = parameters(2, 2, policy=damping_policies.POLICY_IDS[name], **SET)
     still, follows = (

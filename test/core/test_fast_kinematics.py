@@ -45,12 +45,12 @@ def assert_sines(angles):
 
 
 @pytest.mark.parametrize("largest", [1e-300, 1e-9, 1e-3, 0.8, 4.0, 100.0, 1e5, 2e5, 1e12, 1e300])
-def test_are_numpys(largest):
+def test_sines_match_numpy_for_angles_of_any_size(largest):
     rng = np.random.default_rng(1)
     assert_sines(rng.uniform(-largest, largest, 20000))
 
 
-def test_any_number_of_angles_near_multiples_of_a_quarter_turn():
+def test_sines_match_numpy_near_multiples_of_a_quarter_turn():
     for size in (0, 1, 2, 7, 8, 9, 31):
         assert_sines(np.random.default_rng(2).uniform(-9.0, 9.0, size))
     quarters = np.arange(-63000, 63000, 37) * (np.pi / 2)
@@ -58,7 +58,7 @@ def test_any_number_of_angles_near_multiples_of_a_quarter_turn():
         assert_sines(quarters + off)
 
 
-def test_around_the_farthest_angle():
+def test_sines_match_numpy_around_the_maximum_reduced_angle():
     near = fast.MAX_REDUCED_ANGLE * (1.0 + np.array([-1e-15, 0.0, 1e-15, 1e-3]))
     for angle in [*near, *-near]:
         assert_sines([0.3, angle, -2.0])
@@ -66,7 +66,7 @@ def test_around_the_farthest_angle():
 
 @settings(max_examples=200)
 @given(arrays(float, st.integers(1, 12), elements=st.floats(-1e7, 1e7)))
-def test_of_any_angles(angles):
+def test_sines_of_random_angles_match_numpy(angles):
     assert_sines(angles)
     s, c = sines(angles)
     np.testing.assert_allclose(s * s + c * c, 1.0, rtol=0, atol=1e-15)
@@ -74,7 +74,7 @@ def test_of_any_angles(angles):
 
 @pytest.mark.parametrize("largest", [3.0, 1e6])
 @pytest.mark.parametrize("over", ["s", "c"])
-def test_results_may_go_where_the_angles_are(largest, over):
+def test_sines_can_overwrite_the_angles(largest, over):
     angles = np.random.default_rng(3).uniform(-largest, largest, 9)
     expected, other = sines(angles), np.empty(9)
     out = (angles, other) if over == "s" else (other, angles)
@@ -87,7 +87,7 @@ def test_results_may_go_where_the_angles_are(largest, over):
     "bad", [np.nan, *(pytest.param(x, marks=pytest.mark.compiled) for x in (np.inf, -np.inf))]
 )
 @pytest.mark.parametrize("at", [0, 1, 2])
-def test_no_number_gives_none_and_leaves_the_others(bad, at):
+def test_sines_of_nan_or_inf_are_nan_and_leave_other_angles(bad, at):
     for others in ([0.5, -1.0], [2e5, 0.3]):
         angles = np.insert(others, at, bad)
         s, c = sines(angles)
@@ -137,7 +137,7 @@ def check(robot, q, T_d, weight, atol=1e-12):
 
 @quick
 @given(st.integers(0, 10**6), KINDS, st.floats(0.01, 10.0))
-def test_drawn_arms_are_their_chains(seed, kinds, weight):
+def test_error_and_jacobian_of_random_arms_match_the_robot_model(seed, kinds, weight):
     rng = np.random.default_rng(seed)
     robot = random_arm(rng, "revolute", *kinds)
     for q in robot.random(5, rng):
@@ -154,7 +154,7 @@ ROWS = st.builds(
 
 @quick
 @given(st.lists(ROWS, min_size=1, max_size=9), st.integers(0, 10**6))
-def test_axes_parallel_opposed_or_nearly_so(rows, seed):
+def test_error_and_jacobian_are_correct_for_nearly_parallel_axes(rows, seed):
     rng = np.random.default_rng(seed)
     robot = RobotModel.from_dh(rows)
     for q in robot.random(3, rng):
@@ -180,7 +180,7 @@ def unit(rng):
 
 
 @pytest.mark.parametrize("angle", [10.0**k for k in range(-16, -4)])
-def test_axes_any_angle_from_parallel(angle):
+def test_error_at_the_target_is_zero_for_any_angle_between_axes(angle):
     rng = np.random.default_rng(5)
     for _ in range(20):
         robot = nearly_parallel(rng, angle)
@@ -194,7 +194,7 @@ ANGLES += [np.pi - 10.0**-k for k in range(2, 13)] + [np.pi]
 
 
 @pytest.mark.parametrize("angle", ANGLES)
-def test_rotation_error_of_any_angle(angle):
+def test_rotation_error_is_accurate_for_any_angle(angle):
     rng = np.random.default_rng(4)
     for _ in range(20):
         q, axis = WAM.random(rng=rng), rng.normal(size=3)
@@ -208,7 +208,7 @@ def test_rotation_error_of_any_angle(angle):
         np.testing.assert_allclose(e[3:], direction * angle * axis, atol=1e-15 + 1e-7 * angle)
 
 
-def test_error_grows_without_steps_from_none_to_half_a_turn():
+def test_rotation_error_is_continuous_from_zero_to_half_a_turn():
     """Check the continuity between the three formulas."""
     q, axis = np.full(7, 0.3), np.array([0.6, 0.0, 0.8])
     T, told = WAM.fk(q), []

@@ -71,7 +71,7 @@ easy = settings(max_examples=100)
 
 @easy
 @given(SEEDS, SIZES, DAMPING)
-def test_solution_is_numpys(seed, n, lambda2):
+def test_solve_normal_matches_numpy(seed, n, lambda2):
     J, h, e = drawn(seed, n)
     A = J @ J.T + lambda2 * np.eye(6)
     solved, y = solve_normal(J, h, e, lambda2)
@@ -96,7 +96,7 @@ def test_held_columns_are_left_out(seed, n, held):
 
 @pytest.mark.parametrize("row", range(6))
 @pytest.mark.parametrize("size", [0.0, 1e-12, np.nan])
-def test_a_pivot_that_vanishes_is_told(row, size):
+def test_solve_normal_reports_a_vanishing_pivot(row, size):
     for seed in range(20):
         J, h, e = drawn(seed, 7)
         J[row] = size * J[row]
@@ -132,7 +132,7 @@ def test_given_arrays_stay_as_they_are():
 
 @easy
 @given(SEEDS, st.integers(1, 12), st.integers(0, 12), DAMPING)
-def test_few_free_columns_step_by_singular_values(seed, n, held, lambda2):
+def test_solve_few_matches_svd_for_few_free_columns(seed, n, held, lambda2):
     J, h, e = drawn(seed, n, min(held, n))
     free = h == 0.0
     dq = step_of_few(J, h, e, lambda2)
@@ -142,7 +142,7 @@ def test_few_free_columns_step_by_singular_values(seed, n, held, lambda2):
 
 
 @pytest.mark.parametrize("lambda2", [0.0, 1e-4])
-def test_singular_columns_step_by_singular_values(lambda2):
+def test_solve_few_matches_svd_for_singular_jacobians(lambda2):
     for seed in range(30):
         J, h, e = drawn(seed, 7)
         J[:, 3:] = J[:, :3] @ np.random.default_rng(seed).normal(size=(3, 4))
@@ -150,7 +150,7 @@ def test_singular_columns_step_by_singular_values(lambda2):
         np.testing.assert_allclose(dq, damped(J, lambda2, e), rtol=1e-6, atol=1e-6)
 
 
-def test_both_ways_are_one_step():
+def test_solve_normal_and_solve_few_give_the_same_step():
     for seed in range(30):
         J, h, e = drawn(seed, 8, held=1)
         solved, y = solve_normal(J, h, e, 1e-3)
@@ -164,7 +164,7 @@ PUMA = RobotModel.from_name("puma560")
 
 
 @pytest.mark.parametrize("robot", [WAM, PUMA], ids=["wam", "puma560"])
-def test_holds_at_limits_what_would_pass_them(robot):
+def test_fast_step_holds_joints_that_would_pass_their_limits(robot):
     rng, held = np.random.default_rng(3), 0
     for _ in range(20):
         at_end = rng.random(robot.n) < 0.4
@@ -244,7 +244,7 @@ def away(rng):
 
 
 @pytest.mark.parametrize("number", range(12))
-def test_slides_as_in_numpy(number):
+def test_slide_matches_a_numpy_implementation(number):
     T_d, seed, q = away(np.random.default_rng(number))
     ours, steps = kernel_slide(WAM, T_d, seed, q)
     theirs, count = numpy_slide(T_d, seed, q)
@@ -252,7 +252,7 @@ def test_slides_as_in_numpy(number):
     np.testing.assert_allclose(ours, theirs, rtol=0.0, atol=1e-6)
 
 
-def test_most_solutions_come_nearer_and_all_keep_the_limits():
+def test_slide_moves_most_solutions_closer_to_the_seed_within_limits():
     rng, nearer, solved = np.random.default_rng(4), 0, 0
     for _ in range(40):
         T_d, seed, q = away(rng)

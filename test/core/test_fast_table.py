@@ -18,7 +18,7 @@ from dls_ik.solver.problem import no_table, random_starts, start_table
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_ends_turn_that_can_make_up_for_any_turn(name):
+def test_table_marks_first_and_last_joints_that_can_turn(name):
     table = drawn(name).table
     first = name not in ("slides first", "slides at both ends", "first followed", "1 slide",
                          "all slide")  # fmt: skip
@@ -28,7 +28,7 @@ def test_ends_turn_that_can_make_up_for_any_turn(name):
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_rows_and_starts_are_inside_the_limits_with_distances_of_what_the_end_joints_leave(name):
+def test_table_rows_and_starts_are_in_limits_with_correct_distances(name):
     arm, rng = drawn(name), np.random.default_rng(7)
     assert arm.robot.within_limits(arm.table.q).all()
     for q in arm.robot.random(10, rng):
@@ -43,7 +43,7 @@ def test_rows_and_starts_are_inside_the_limits_with_distances_of_what_the_end_jo
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_a_row_of_the_table_finds_itself(name):
+def test_lookup_of_the_pose_of_a_row_finds_that_row(name):
     arm = drawn(name)
     for row in range(0, len(arm.table.q), 997):
         first, distances, _ = arm.starts(arm.robot.fk(arm.table.q[row]))
@@ -55,7 +55,7 @@ def test_a_row_of_the_table_finds_itself(name):
 
 
 @pytest.mark.parametrize("name", [name for name in KINDS if name not in ("1", "1 slide")])
-def test_error_of_a_start_is_what_its_distance_says(name):
+def test_error_of_a_start_is_at_most_its_distance(name):
     """Check that the remaining error is at most the distance by which rows are compared."""
     arm, rng = drawn(name), np.random.default_rng(8)
     robot, checked = arm.robot, 0
@@ -74,7 +74,7 @@ def test_error_of_a_start_is_what_its_distance_says(name):
     assert checked > 0 or name == "all slide"
 
 
-def test_the_last_joint_is_turned_as_near_as_it_can_be():
+def test_last_joint_of_a_start_minimises_the_rotation_error():
     arm, rng = drawn("turning ends"), np.random.default_rng(9)
     robot = arm.robot
     for q in robot.random(20, rng):
@@ -87,7 +87,7 @@ def test_the_last_joint_is_turned_as_near_as_it_can_be():
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_starts_of_published_arms(name):
+def test_starts_of_published_arms_are_closer_than_random_ones(name):
     """Check that most poses have a start within the limits, closer than a random configuration."""
     arm, rng = Drawn(published(name)), np.random.default_rng(10)
     robot = arm.robot
@@ -102,7 +102,7 @@ def test_starts_of_published_arms(name):
     assert np.mean(near) < 0.5 * np.mean(anywhere)
 
 
-def test_limits_that_keep_the_first_joint_away_cost_starts():
+def test_first_joint_limits_reduce_the_number_of_starts():
     rng = np.random.default_rng(11)
     lengths, twists = rng.uniform(0.1, 0.4, 6), rng.uniform(-np.pi, np.pi, 6)
     wide = [
@@ -124,7 +124,7 @@ def test_limits_that_keep_the_first_joint_away_cost_starts():
 
 
 @pytest.mark.parametrize("name", ["7", "slides first"])
-def test_is_the_same_every_time(name):
+def test_start_table_is_reproducible(name):
     one = start_table(random_arm(np.random.default_rng(5), *KINDS[name]), WEIGHT)
     other = start_table(random_arm(np.random.default_rng(5), *KINDS[name]), WEIGHT)
     for field, ours, theirs in zip(one._fields, one, other, strict=True):
@@ -169,7 +169,7 @@ def structs(kinds, with_table):
 
 @pytest.mark.parametrize("with_table", [False, True], ids=["no table", "table"])
 @pytest.mark.parametrize("name", ARMS)
-def test_come_out_as_they_went_in(name, with_table):
+def test_unpacked_structs_equal_the_packed_ones(name, with_table):
     given = structs(ARMS[name], with_table)
     back = unpacked(*pack(*given))
     for kind, ours, theirs in zip(
@@ -181,7 +181,7 @@ def test_come_out_as_they_went_in(name, with_table):
             assert np.shape(after) == np.shape(before), f"{kind.__name__}.{field}"
 
 
-def test_arrays_hold_nothing_else():
+def test_packed_arrays_have_no_extra_entries():
     given = structs(ARMS["7"], True)
     numbers, integers = pack(*given)
     arm, table, _, _, starts = given

@@ -26,15 +26,15 @@ def shares(steps):
     return left
 
 
-def test_steps_that_turn_back_are_halved_down_to_a_thousandth():
+def test_oscillating_steps_are_halved_down_to_a_thousandth():
     expected = [max(0.5**k, 1e-3) for k in range(15)]
     assert shares([0.1 * (-1) ** k for k in range(15)]) == pytest.approx(expected)
 
 
-def test_steps_that_go_on_grow_again_to_full_ones():
+def test_steps_grow_to_full_size_after_the_oscillation():
     expected = [1.0, 0.5, 0.25, *(min(0.25 * 1.3**k, 1.0) for k in range(1, 9))]
     assert shares([0.1, -0.1, 0.1, *[0.1] * 8]) == pytest.approx(expected)
 
 
-def test_what_turns_within_rounding_does_not_count():
+def test_oscillation_within_rounding_is_ignored():
     assert shares([1e-8 * (-1) ** k for k in range(5)]) == [1.0] * 5

@@ -45,7 +45,7 @@ def exact_distance(hull, ball, T):
 
 
 @pytest.mark.parametrize("flatness", [0.0, 1.0, 3.0])
-def test_distance_is_that_of_coal(flatness):
+def test_hull_distance_matches_coal(flatness):
     rng, apart = np.random.default_rng(1), 0
     for _ in range(400):
         hull, ball, T = two_hulls(rng, flatness)
@@ -70,7 +70,7 @@ def test_radii_shorten_the_distance():
     assert hull_distance(hull, ball, 0, 1, T, np.inf, hull_scratch()) == pytest.approx((0.7, 0.7))
 
 
-def test_a_bound_that_is_enough_is_not_above_the_distance():
+def test_early_lower_bound_does_not_exceed_the_distance():
     rng = np.random.default_rng(2)
     for _ in range(300):
         hull, ball, T = two_hulls(rng)
@@ -80,7 +80,7 @@ def test_a_bound_that_is_enough_is_not_above_the_distance():
         assert exact < 1e-6 or lower >= 0.3 * exact
 
 
-def test_hulls_keep_along_a_vector_no_more_than_their_distance():
+def test_keeps_along_is_true_only_up_to_the_distance():
     rng = np.random.default_rng(3)
     for _ in range(300):
         hull, ball, T = two_hulls(rng)

@@ -18,7 +18,7 @@ def drawn(seed, n):
 
 
 @pytest.mark.parametrize("n", range(1, 8))
-def test_is_the_sum_over_the_power_set(n):
+def test_continuous_inverse_equals_the_sum_over_the_power_set(n):
     for seed in range(8):
         J, h = drawn(seed, n)
         expected = slow_inverse(J, h, np.linalg.pinv)
@@ -28,14 +28,14 @@ def test_is_the_sum_over_the_power_set(n):
 
 @pytest.mark.parametrize("n", [3, 6, 7])
 @pytest.mark.parametrize("lambda2", [1e-4, 0.1])
-def test_damped(n, lambda2):
+def test_damped_continuous_inverse_equals_the_sum_over_the_power_set(n, lambda2):
     J, h = drawn(2, n)
     expected = slow_inverse(J, h, lambda B: B.T @ np.linalg.inv(B @ B.T + lambda2 * np.eye(6)))
     np.testing.assert_allclose(continuous_inverse(J, h, lambda2), expected, rtol=1e-8, atol=1e-9)
 
 
 @pytest.mark.parametrize("n", [4, 7])
-def test_singular_jacobians(n):
+def test_continuous_inverse_is_correct_for_singular_jacobians(n):
     rng = np.random.default_rng(n)
     J = rng.normal(size=(6, 2)) @ rng.normal(size=(2, n))
     J[:, 0] = 0.0
@@ -46,7 +46,7 @@ def test_singular_jacobians(n):
 
 @pytest.mark.parametrize("n", [4, 6, 7])
 @pytest.mark.parametrize("least", [1e-2, 1e-5, 1e-8])
-def test_ten_digits_are_right_or_as_many_as_the_condition_number_leaves(n, least):
+def test_continuous_inverse_is_accurate_up_to_the_condition_number(n, least):
     """Check the accuracy; normal equations would square the condition number."""
     rng = np.random.default_rng(n)
     k = min(6, n)
@@ -64,7 +64,7 @@ def test_all_free_is_the_pseudoinverse_and_all_held_is_nothing(n):
     np.testing.assert_array_equal(continuous_inverse(J, np.ones(n)), np.zeros((n, 6)))
 
 
-def test_too_many_between_round_the_least_undecided():
+def test_excess_partial_activations_are_rounded_to_zero_or_one():
     n = MAX_BRANCHING + 3
     J = np.random.default_rng(6).normal(size=(6, n))
     h = np.linspace(0.3, 0.6, n)
@@ -74,7 +74,7 @@ def test_too_many_between_round_the_least_undecided():
     np.testing.assert_array_equal(continuous_inverse(J, h), continuous_inverse(J, rounded))
 
 
-def test_ten_between_are_exact():
+def test_ten_partial_activations_are_not_rounded():
     rng = np.random.default_rng(7)
     J, h = rng.normal(size=(6, 11)), rng.uniform(0.1, 0.9, 11)
     h[4] = 1.0

@@ -99,7 +99,7 @@ reachability_map(robot, 0.5, orientations=1, out=sys.argv[2])
 
 
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
-def test_a_damaged_file_is_compiled_again_with_one_line(tmp_path, said, damage):
+def test_damaged_cache_file_is_reported_and_recompiled(tmp_path, said, damage):
     path = filled(tmp_path)
     whole = path.read_bytes()
     path.write_bytes(damage(whole))
@@ -115,9 +115,7 @@ def test_a_damaged_file_is_compiled_again_with_one_line(tmp_path, said, damage):
 
 
 @pytest.mark.parametrize("what", ["_SOURCES", "numba"])
-def test_one_of_other_sources_or_another_numba_is_replaced_without_a_word(
-    tmp_path, said, monkeypatch, what
-):
+def test_outdated_cache_file_is_replaced_silently(tmp_path, said, monkeypatch, what):
     path = filled(tmp_path)
     if what == "numba":
         monkeypatch.setattr(jit.numba, "__version__", "0.0.1")
@@ -143,7 +141,7 @@ def test_machine_code_for_other_types_is_not_run(tmp_path, said):
     assert not was_loaded(kernel)
 
 
-def test_a_folder_in_the_place_of_a_file(tmp_path, said):
+def test_folder_in_place_of_a_cache_file_is_reported(tmp_path, said):
     path = filled(tmp_path)
     path.unlink()
     path.mkdir()
@@ -156,7 +154,7 @@ def test_a_folder_in_the_place_of_a_file(tmp_path, said):
     assert written(tmp_path) == [path.name], "no parts are left"
 
 
-def test_a_full_disk_costs_no_more_than_the_next_compilation(tmp_path, said, no_room):
+def test_kernels_run_on_a_full_disk_with_one_report(tmp_path, said, no_room):
     kernel = new_process(tmp_path)
     with no_room(100):
         assert kernel(1) == 2
@@ -167,7 +165,7 @@ def test_a_full_disk_costs_no_more_than_the_next_compilation(tmp_path, said, no_
     assert not written(tmp_path)
 
 
-def test_no_folder_at_all(tmp_path, said, monkeypatch):
+def test_kernel_runs_without_any_cache_folder(tmp_path, said, monkeypatch):
     (tmp_path / "__pycache__").write_text("a file")
     monkeypatch.setenv("HOME", str(tmp_path / "tiny.py"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "tiny.py"))
@@ -213,7 +211,7 @@ def test_kernels_of_an_image_are_used_before_a_user_has_any(tmp_path):
     assert files.load(key("a")) == 2
 
 
-def test_two_that_write_at_once_do_not_mix(tmp_path):
+def test_kernels_saved_by_two_writers_are_both_kept(tmp_path):
     one, other = (jit.KernelFiles(str(tmp_path), "k") for _ in range(2))
     assert one.load(key("a")) is other.load(key("b")) is None
     one.save(key("a"), 1)
@@ -222,9 +220,7 @@ def test_two_that_write_at_once_do_not_mix(tmp_path):
 
 
 @pytest.mark.parametrize("runs", [True, False], ids=["this processor", "a lesser one"])
-def test_kernels_that_came_with_the_package_run_on_any_processor_that_has_enough(
-    tmp_path, monkeypatch, runs
-):
+def test_packaged_kernels_load_on_processors_that_support_them(tmp_path, monkeypatch, runs):
     ahead = tmp_path / "ahead"
     ahead.mkdir()
     files = jit.KernelFiles(str(tmp_path), "k", ahead=str(ahead))
@@ -274,7 +270,7 @@ time.sleep(600)
 """
 
 
-def test_a_killed_process_leaves_its_turn_to_the_one_that_waits(tmp_path, monkeypatch):
+def test_compile_lock_of_a_killed_process_is_released(tmp_path, monkeypatch):
     command = [sys.executable, "-c", LOCKER, str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout.readline() == "taken\n"
@@ -292,14 +288,14 @@ def test_a_killed_process_leaves_its_turn_to_the_one_that_waits(tmp_path, monkey
     assert not locks._held
 
 
-def test_where_nothing_can_be_locked_nobody_waits(tmp_path):
+def test_compile_lock_without_a_folder_does_not_wait(tmp_path):
     locks = jit.CompileLocks()
     locks.acquire(str(tmp_path / "no such folder"), "k")
     assert not locks._held
 
 
 @pytest.mark.parametrize("value", ["0", "many"])
-def test_a_number_of_threads_that_numba_does_not_take_is_told_in_a_line(value):
+def test_invalid_numba_num_threads_gives_a_one_line_error(value):
     code = "try: import dls_ik.core.jit\nexcept RuntimeError as error: print(error)"
     environment = {**os.environ, "NUMBA_NUM_THREADS": value}
     result = subprocess.run(

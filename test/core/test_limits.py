@@ -23,7 +23,7 @@ def along(margin, start, end, count=2001):
 
 
 @pytest.mark.parametrize("margin", [1e-6, 0.05, 0.2, 0.5])
-def test_free_outside_the_margins_and_held_from_the_limit_on(margin):
+def test_activation_is_0_outside_the_margins_and_1_from_the_limit(margin):
     width = margin * (UPPER - LOWER)
     for q in np.linspace(LOWER + width, UPPER - width, 50):
         assert activation(q, LOWER, UPPER, margin) == 0.0
@@ -32,13 +32,13 @@ def test_free_outside_the_margins_and_held_from_the_limit_on(margin):
 
 
 @pytest.mark.parametrize("margin", [0.05, 0.2, 0.5])
-def test_rises_without_a_jump(margin):
+def test_activation_rises_continuously_in_the_margin(margin):
     h = along(margin, 0.0, 1.1)
     assert (np.diff(h) >= 0.0).all()
     assert np.diff(h).max() < 4.1 * 1.1 / 2000  # the maximum slope is 4, in the middle
 
 
-def test_what_is_next_to_nothing_is_nothing():
+def test_activation_below_the_minimum_is_zero():
     h = along(0.2, 0.0, 0.3, 20001)
     assert h[h > 0.0].min() >= LEAST_ACTIVATION
     assert h[h > 0.0].min() < 1.01 * LEAST_ACTIVATION
@@ -46,7 +46,7 @@ def test_what_is_next_to_nothing_is_nothing():
 
 @quick
 @given(st.floats(-5.0, 5.0), st.floats(-3.0, 0.0), st.floats(0.01, 4.0), st.floats(0.001, 0.5))
-def test_formula(q, lower, size, margin):
+def test_activation_matches_its_formula(q, lower, size, margin):
     ours = activation(q, lower, lower + size, margin)
     slow = slow_activation(*(np.array([x]) for x in (q, lower, lower + size)), margin)
     assert ours == pytest.approx(slow[0], abs=1e-9)
@@ -55,13 +55,13 @@ def test_formula(q, lower, size, margin):
 @pytest.mark.parametrize(
     ("lower", "upper"), [(-np.inf, np.inf), (-np.inf, 1.0), (-1.0, np.inf), (-1e308, 1e308)]
 )
-def test_without_a_range_there_is_no_margin(lower, upper):
+def test_activation_is_zero_without_a_finite_range(lower, upper):
     for q in (-1e9, -1.0, 0.0, 1.0, 1e9):
         assert activation(q, lower, upper, 0.05) == 0.0
 
 
 @pytest.mark.parametrize("room", [0.0, 5e-324])
-def test_a_joint_without_room_is_held(room):
+def test_activation_is_one_for_a_range_of_zero_width(room):
     for q in (0.0, -0.0, room, 1.0, -1e-300):
         assert activation(q, 0.0, room, 0.05) == 1.0
 
@@ -89,7 +89,7 @@ def pushes(cosine):
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_no_joint_is_held_at_the_target_or_if_it_moves_nothing(place):
+def test_ctp_holds_no_joint_for_zero_error_or_zero_jacobian(place):
     J, e = pushes(0.5)
     np.testing.assert_array_equal(held(PLACES[place], J, 0.0 * e), 0.0)
     np.testing.assert_array_equal(held(PLACES[place], 0.0 * J, e), 0.0)
@@ -99,6 +99,6 @@ def test_no_joint_is_held_at_the_target_or_if_it_moves_nothing(place):
     ("outward", "share"), [(0.0, 0.0), (0.5, 0.5), (0.9, 0.9), (1.0, 1.0), (8.0, 1.0), (-0.5, 0.0)]
 )
 @pytest.mark.parametrize("place", PLACES)
-def test_as_far_as_it_is_pushed(place, outward, share):
+def test_ctp_activation_is_proportional_to_the_outward_push(place, outward, share):
     cosine = outward * FULL_PUSH * (1.0 if place == "upper" else -1.0)
     np.testing.assert_allclose(held(PLACES[place], *pushes(cosine)), share, atol=1e-12)

@@ -22,7 +22,7 @@ def positive(k, seed, condition=100.0):
 
 @pytest.mark.parametrize("k", range(1, 7))
 @pytest.mark.parametrize("seed", range(2))
-def test_solves_like_numpy(k, seed):
+def test_factored_solve_matches_numpy(k, seed):
     A, b = positive(k, seed), np.random.default_rng(seed).normal(size=k)
     work, x = np.full((6, 6), np.nan), np.full(6, np.nan)
     lower = np.tril_indices(k)
@@ -56,7 +56,7 @@ def test_factors_are_those_of_ldl():
     ],
     ids=["zero", "rank 1", "a zero", "indefinite", "too small", "at the bound", "nan", "negative"],
 )
-def test_refuses(A):
+def test_factor_refuses_matrices_with_small_pivots(A):
     assert not factor(A.copy(), 6, PIVOT)
 
 
@@ -113,7 +113,7 @@ def check(B):
 
 
 @pytest.mark.parametrize("name", MATRICES)
-def test_decomposition(name):
+def test_svd_of_special_matrices_matches_numpy(name):
     check(MATRICES[name])
 
 
@@ -123,7 +123,7 @@ SHAPES = st.tuples(st.integers(1, 6), st.integers(1, 9))
 
 @settings(max_examples=200)
 @given(arrays(np.float64, SHAPES, elements=ENTRIES))
-def test_decomposition_of_anything(B):
+def test_svd_of_random_matrices_matches_numpy(B):
     check(B)
 
 

@@ -62,7 +62,7 @@ def chain_of(seed=0, sizes=(4,)):
 
 @PROPERTY
 @given(st.sampled_from(["limits", "centring", "posture"]), INSIDE)
-def test_gradient_of_joint_values(name, q):
+def test_gradients_of_joint_objectives_match_finite_differences(name, q):
     chain, o = chain_of(), general(6, N, reference=np.array([0.1, 0.2, -0.3, 2.0]))
     _, gradient = closed_form(name, chain, o, q)
     np.testing.assert_allclose(gradient, by_differences(name, chain, o, q), rtol=1e-5, atol=1e-6)
@@ -121,7 +121,7 @@ def test_centring_is_a_half_with_every_joint_at_a_limit():
 
 @pytest.mark.parametrize("room", [1e-300, 1e-160, 1e-9])
 @pytest.mark.parametrize("name", ["limits", "centring"])
-def test_next_to_no_range_has_slopes_that_end(name, room):
+def test_gradients_are_bounded_for_tiny_joint_ranges(name, room):
     chain = chain_of()._replace(lower=np.zeros(N), upper=np.full(N, room))
     for q in (0.0, room, 1e15, -1e18):
         H, gradient = closed_form(name, chain, None, np.full(N, q))
@@ -144,7 +144,7 @@ def distance(point, a, b):
 
 @PROPERTY
 @given(SEEDS, SIZES, INSIDE)
-def test_obstacle_is_as_far_as_the_nearest_point_of_every_link(seed, sizes, q):
+def test_obstacle_objective_uses_the_closest_point_of_each_link(seed, sizes, q):
     chain = chain_of(seed, sizes)
     point = np.random.default_rng(seed).normal(scale=0.5, size=3)
     H, _ = closed_form("obstacle", chain, general(6, N, obstacle=point, influence=0.8), q)
@@ -154,7 +154,7 @@ def test_obstacle_is_as_far_as_the_nearest_point_of_every_link(seed, sizes, q):
 
 @PROPERTY
 @given(SEEDS, SIZES, INSIDE)
-def test_gradient_of_obstacle(seed, sizes, q):
+def test_obstacle_gradient_matches_finite_differences(seed, sizes, q):
     chain = chain_of(seed, sizes)
     o = general(6, N, influence=0.8)._replace(
         obstacle=np.random.default_rng(seed).normal(scale=0.5, size=3)
@@ -177,7 +177,7 @@ def test_obstacle_out_of_reach_or_in_a_link_pushes_nothing():
 
 @PROPERTY
 @given(SEEDS, INSIDE, st.integers(1, 6))
-def test_gradient_of_manipulability(seed, q, r):
+def test_manipulability_gradient_matches_finite_differences(seed, q, r):
     chain = chain_of(seed)
     weights = np.linspace(1.0, 0.5, r)
     o = general(r, N, task=task(r, weights))
@@ -195,7 +195,7 @@ def test_gradient_of_manipulability(seed, q, r):
 
 
 @pytest.mark.parametrize("name", ["limits", "centring", "manipulability", "posture", "obstacle"])
-def test_one_table_leads_to_all(name):
+def test_gradient_calls_the_objective_of_each_id(name):
     chain, q = chain_of(3), np.array([0.3, -0.4, 0.5, 0.6])
     o = general(
         6, N, objective=objectives.OBJECTIVE_IDS[name], reference=np.full(N, 0.2), influence=0.9

@@ -48,7 +48,7 @@ def total_step(s, gamma, beta, rest, lambda2):
 @given(TRIPLES, DELTAS, STARTS, st.sampled_from([NEWTON, RECIPROCAL]))
 @example([(1e-12, 1e3, 0.0)], 1e-6, 0.0, NEWTON)
 @example([(1.0, 0.0, 0.0), (0.0, 1.0, 0.0)], 1e-6, 1.0, RECIPROCAL)
-def test_step_is_as_long_as_allowed(triples, Delta, start, search):
+def test_search_plain_limits_the_step_to_delta(triples, Delta, start, search):
     s, gamma, _ = arrays(triples)
     lambda2, iterations = optimal.search_plain(
         parameters(len(s), 7, Delta=Delta, search=search), s, gamma, start
@@ -65,7 +65,7 @@ def test_step_is_as_long_as_allowed(triples, Delta, start, search):
 @given(TRIPLES, SIGMA, DELTAS, STARTS, st.sampled_from([NEWTON, RECIPROCAL]))
 @example([(0.0, 1.0, 3.0)], 0.0, 0.5, 0.0, RECIPROCAL)
 @example([(1e-3, 1.0, 0.0)], 0.0, 50.0, 0.0, NEWTON)
-def test_total_step_is_as_long_as_allowed(triples, rest, Delta, start, search):
+def test_search_total_limits_the_total_step_to_delta(triples, rest, Delta, start, search):
     s, gamma, beta = arrays(triples)
     lambda2, iterations = optimal.search_total(
         parameters(len(s), 7, Delta=Delta, search=search), s, gamma, beta, rest**2, start
@@ -108,7 +108,7 @@ def test_arm_that_cannot_move_its_tip_needs_no_damping():
 
 
 @pytest.mark.parametrize("search", [NEWTON, RECIPROCAL])
-def test_search_ends_on_what_is_not_a_number(search):
+def test_search_terminates_for_nan_and_inf(search):
     o = parameters(2, 7, Delta=0.5, search=search)
     for bad in (np.nan, np.inf):
         optimal.search_plain(o, np.array([1.0, 0.5]), np.array([bad, 1.0]), 0.0)

@@ -32,7 +32,7 @@ def random_reach(rng, kinds=(DISTANCE, HEIGHT, LEAN, MOMENT), spread=1.0, slides
 
 @pytest.mark.parametrize("kind", [DISTANCE, HEIGHT, LEAN, MOMENT])
 @pytest.mark.parametrize("tolerances", [(1e-6, 1e-6), (0.1, 0.2)])
-def test_same_as_the_oracle(kind, tolerances):
+def test_is_beyond_reach_matches_the_oracle(kind, tolerances):
     rng = np.random.default_rng(kind)
     found = []
     for _ in range(200):
@@ -43,7 +43,7 @@ def test_same_as_the_oracle(kind, tolerances):
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
-def test_distances_are_those_from_the_closest_position_of_the_base(count):
+def test_distance_bound_uses_the_closest_position_of_a_sliding_base(count):
     rng, found = np.random.default_rng(count), []
     for _ in range(200):
         directions = np.linalg.qr(rng.normal(size=(3, 3)))[0][:count]
@@ -59,14 +59,14 @@ def test_distances_are_those_from_the_closest_position_of_the_base(count):
     assert 0 < sum(found) < len(found)
 
 
-def test_one_bound_is_enough():
+def test_pose_beyond_any_of_several_bounds_is_beyond_reach():
     rng = np.random.default_rng(1)
     for _ in range(200):
         reach, T = random_reach(rng, spread=3.0), random_pose(rng)
         assert is_beyond_reach(reach, T, 1e-6, 1e-6) == beyond(reach, T, 1e-6, 1e-6)
 
 
-def test_rows_are_refused_one_by_one():
+def test_rows_beyond_reach_equal_single_pose_results():
     rng = np.random.default_rng(2)
     reach, Ts = random_reach(rng, spread=3.0), np.array([random_pose(rng) for _ in range(50)])
     out = np.zeros(len(Ts), np.bool_)
@@ -74,7 +74,7 @@ def test_rows_are_refused_one_by_one():
     np.testing.assert_array_equal(out, [is_beyond_reach(reach, T, 1e-6, 1e-6) for T in Ts])
 
 
-def test_gives_way_by_the_tolerances():
+def test_bounds_are_widened_by_the_tolerances():
     """Check poses at a bound, just within and just beyond each tolerance."""
     rng = np.random.default_rng(3)
     reach, T = random_reach(rng, [HEIGHT]), random_pose(rng)
@@ -86,7 +86,7 @@ def test_gives_way_by_the_tolerances():
         assert is_beyond_reach(exact, at, 0.0, 1e-3 / reach.radius[0]) == expected
 
 
-def test_what_is_no_number_is_not_refused():
+def test_nan_pose_and_infinite_tolerance_are_not_beyond_reach():
     reach = random_reach(np.random.default_rng(4), [DISTANCE])
     assert not is_beyond_reach(reach, np.full((4, 4), np.nan), 1e-6, 1e-6)
     assert not is_beyond_reach(reach, 1e3 * np.eye(4), 1e-6, np.inf)
@@ -94,6 +94,6 @@ def test_what_is_no_number_is_not_refused():
     assert is_beyond_reach(at_origin, random_pose(np.random.default_rng(5), 1e3), 1e-6, np.inf)
 
 
-def test_no_bounds_refuse_nothing():
+def test_no_pose_is_beyond_reach_without_bounds():
     rng = np.random.default_rng(6)
     assert not is_beyond_reach(random_reach(rng, []), random_pose(rng), 0.0, 0.0)

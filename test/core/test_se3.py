@@ -30,7 +30,7 @@ def turned_by(vector):
 
 
 @pytest.mark.parametrize("axis", NICE_AXES)
-def test_vector_of_a_rotation(axis):
+def test_rotation_vector_has_the_given_axis_and_angle(axis):
     for angle in ANGLES:
         vector = rotation_vector(rotation(axis, angle))
         np.testing.assert_allclose(vector, angle * unit(axis), rtol=0.0, atol=2e-15)
@@ -38,14 +38,14 @@ def test_vector_of_a_rotation(axis):
 
 @quick
 @given(AXES, st.floats(0.0, np.pi - 1e-8))
-def test_vector_of_any_rotation(axis, angle):
+def test_rotation_vector_of_random_rotations_is_accurate(axis, angle):
     vector = rotation_vector(rotation(axis, angle))
     np.testing.assert_allclose(vector, angle * unit(axis), rtol=0.0, atol=4e-15)
 
 
 @quick
 @given(AXES, st.floats(-1e-8, 1e-8))
-def test_about_half_a_turn_only_the_sign_is_open(axis, beyond):
+def test_rotation_vector_near_half_a_turn_is_correct_up_to_sign(axis, beyond):
     R = rotation(axis, np.pi + beyond)
     vector = rotation_vector(R)
     assert np.linalg.norm(vector) == pytest.approx(np.pi - abs(beyond), abs=1e-14)
@@ -54,7 +54,7 @@ def test_about_half_a_turn_only_the_sign_is_open(axis, beyond):
 
 
 @pytest.mark.parametrize("axis", NICE_AXES)
-def test_exactly_half_a_turn(axis):
+def test_rotation_vector_of_half_a_turn_has_length_pi(axis):
     R = 2.0 * np.outer(unit(axis), unit(axis)) - np.eye(3)
     vector = rotation_vector(R)
     np.testing.assert_allclose(np.linalg.norm(vector), np.pi, rtol=1e-15)
@@ -62,7 +62,7 @@ def test_exactly_half_a_turn(axis):
 
 
 @pytest.mark.parametrize("angle", [*ANGLES, np.pi])
-def test_pose_error(angle):
+def test_pose_error_matches_the_applied_motion(angle):
     rng = np.random.default_rng(2)
     for _ in range(5):
         T = rigid(rotation(rng.normal(size=3), rng.uniform(0.0, np.pi)), rng.normal(size=3))
@@ -77,7 +77,7 @@ def test_pose_error(angle):
         np.testing.assert_allclose(e[3:], off_sign * expected[3:], atol=1e-7)
 
 
-def test_pose_error_is_zero_at_the_target_and_takes_either_height():
+def test_pose_error_is_zero_at_the_target_and_accepts_3x4_poses():
     T = rigid(rotation([1, 2, 3], 2.5), [1.0, -2.0, 3.0])
     np.testing.assert_allclose(pose_error(T, T), 0.0, atol=1e-15)
     T_d = rigid(rotation([-1, 2, 1], 0.5), [0.0, 0.5, 0.0])
@@ -103,7 +103,7 @@ def bent(i, j, value):
         bent(3, 0, 1.0),
     ],
 )
-def test_is_no_pose(T):
+def test_is_pose_rejects_invalid_transforms(T):
     assert not is_pose(T, 1e-9)
     assert is_pose(np.eye(4), 1e-9)
     assert is_pose(rigid(np.diag([-1.0, -1.0, 1.0]), [9.0, 0, 0]), 1e-9)
@@ -124,7 +124,7 @@ def pose(vector, p):
 
 @moderate
 @given(NUMBERS, NUMBERS, NUMBERS, NUMBERS.filter(lambda a: np.linalg.norm(a) > 1e-3), TURNS)
-def test_moved_turns_about_the_tip_by_the_vector(vector, p, way, axis, angle):
+def test_moved_translates_and_rotates_about_the_tip(vector, p, way, axis, angle):
     T = pose(vector, p)
     axis = np.array(axis) / np.linalg.norm(axis)
     out = moved(T, np.concatenate([way, angle * axis]))
@@ -134,7 +134,7 @@ def test_moved_turns_about_the_tip_by_the_vector(vector, p, way, axis, angle):
 
 @moderate
 @given(NUMBERS, NUMBERS, NUMBERS, NUMBERS.filter(lambda a: np.linalg.norm(a) > 1e-3), TURNS)
-def test_difference_takes_it_back(vector, p, way, axis, angle):
+def test_difference_is_the_inverse_of_moved(vector, p, way, axis, angle):
     T = pose(vector, p)
     V = np.concatenate([way, angle * np.array(axis) / np.linalg.norm(axis)])
     np.testing.assert_allclose(difference(T, moved(T, V)), V, atol=1e-9)
@@ -155,7 +155,7 @@ def test_moved_by_turns_is_still_a_rotation(angle):
     np.testing.assert_allclose(out[:3, :3], rotation([0.6, 0.0, 0.8], angle), atol=1e-6)
 
 
-def test_half_a_turn_is_one_either_way():
+def test_difference_of_half_a_turn_has_length_pi():
     V = difference(np.eye(4), np.diag([-1.0, -1.0, 1.0, 1.0]))
     assert np.abs(V) == pytest.approx([0.0, 0.0, 0.0, 0.0, 0.0, np.pi])
 
@@ -168,6 +168,6 @@ def twist_of(E, axis):
 
 @pytest.mark.parametrize("axis", range(3))
 @pytest.mark.parametrize("about", [(0.8, 0.0, -0.6), (0.6, -0.8, 0.0), (0.0, 0.6, 0.8)])
-def test_half_a_turn_is_positive_and_nothing_about_an_axis_across(axis, about):
+def test_twist_of_half_a_turn_is_pi_or_zero_if_perpendicular(axis, about):
     E = 2.0 * np.outer(about, about) - np.eye(3)
     assert twist_of(E, axis) == (np.pi if about[axis] else 0.0)

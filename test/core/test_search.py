@@ -38,7 +38,7 @@ def assert_same(one, other):
 
 @pytest.mark.parametrize("name", ["auto", "jc+ed", "sd"])
 @pytest.mark.parametrize("chunks", [[1] * 12, [5, 7], [3, 1, 8], [11, 1]])
-def test_chunks_of_attempts_are_as_one_go(name, chunks):
+def test_attempts_in_chunks_equal_one_search(name, chunks):
     solver = IkSolver(WAM, name, max_iterations=8)
     Ts, seeds = tasks(WAM, np.random.default_rng(1), 1, farther=3.0)
     whole = search(solver, Ts, seeds, 12)
@@ -59,7 +59,7 @@ def test_reached_rows_are_found_at_the_same_attempt_however_chunked():
     assert max(needed) > 2
 
 
-def test_restarts_of_the_general_step_are_anywhere_within_the_limits():
+def test_general_step_restarts_differ_and_find_solutions():
     """Check that restarts differ: equal starts would repeat the failure of the first one."""
     solver = IkSolver(WAM, "ctp+ed", max_iterations=12, solve_type="speed")
     Ts, seeds = tasks(WAM, np.random.default_rng(5), 8)
@@ -92,7 +92,7 @@ def test_best_is_the_least_error_so_far(name):
     assert errors[-1] < errors[0]
 
 
-def test_of_the_answers_that_are_compared_the_nearest_is_kept():
+def test_closest_candidate_is_kept():
     solver = IkSolver(WAM, solve_type="distance", num_candidates=30)
     Ts, seeds = tasks(WAM, np.random.default_rng(6), 1)
     distances = []
@@ -104,7 +104,7 @@ def test_of_the_answers_that_are_compared_the_nearest_is_kept():
     assert distances[-1] < distances[0]
 
 
-def test_what_is_reached_is_the_answer_even_if_an_earlier_end_was_nearer():
+def test_solution_replaces_an_attempt_with_smaller_total_error():
     solver = IkSolver(WAM, position_tolerance=0.5, rotation_tolerance=1e-3)
     Ts, seeds = tasks(WAM, np.random.default_rng(9), 50)
     rows = solver.search.new_rows(50)
@@ -119,7 +119,7 @@ def test_what_is_reached_is_the_answer_even_if_an_earlier_end_was_nearer():
 
 
 @pytest.mark.parametrize("what", ["nan pose", "nan seed", "inf pose", "scaled", "mirrored"])
-def test_rows_that_are_no_task_are_passed_over(what):
+def test_invalid_rows_are_skipped(what):
     solver = IkSolver(WAM)
     Ts, seeds = tasks(WAM, np.random.default_rng(6), 3)
     clean = search(solver, Ts, seeds, 20)
@@ -136,7 +136,7 @@ def test_rows_that_are_no_task_are_passed_over(what):
 
 
 @pytest.mark.parametrize("task", [Task.pose(), Task.position_only()])
-def test_some_attempts_are_patient(task):
+def test_every_nth_attempt_continues_despite_slow_progress(task):
     options = {"max_iterations": 5, "stall_ratio": 0.01, "stall_count": 1, "long_attempt_every": 3}
     solver = IkSolver(WAM, task=task, **options)
     Ts, seeds = tasks(WAM, np.random.default_rng(10), 30)
@@ -201,7 +201,7 @@ def splitmix64(state):
 
 
 @pytest.mark.parametrize("seed", [0, 1, 42, 2**63 - 1, 2**64 - 1])
-def test_is_splitmix64(seed):
+def test_uniform_matches_splitmix64(seed):
     state = np.array([seed], np.uint64)
     slow = seed
     for _ in range(100):

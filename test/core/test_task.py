@@ -119,7 +119,7 @@ def test_a_full_pose_in_the_base_is_the_pose_error(R, turn, x):
 
 @quick
 @given(TURNS, AXES, st.floats(0.0, 3.14))
-def test_in_the_target_it_is_the_same_along_other_axes(R, axis, angle):
+def test_target_frame_error_is_the_rotated_base_frame_error(R, axis, angle):
     R_d = rotation(axis, angle) @ R
     T, T_d = rigid(R, [1.0, 0.5, 1.0]), rigid(R_d, [0.3, 0.0, -1.0])
     base, largest = error_of(task_of((ROTATION_VECTOR, 0, False)), T_d, T)
@@ -131,7 +131,7 @@ def test_in_the_target_it_is_the_same_along_other_axes(R, axis, angle):
 
 @quick
 @given(TURNS, TURNS, AXIS, FRAMES)
-def test_swing_brings_the_axis_home_by_the_shortest_way(R, R_d, axis, in_target):
+def test_swing_is_the_shortest_rotation_of_the_axis_to_its_target(R, R_d, axis, in_target):
     phi = swing_vector(axis, turning_error(ROTATION_SWING, axis, in_target, R_d, R))
     E = R.T @ R_d if in_target else R_d @ R.T
     a_d = np.eye(3)[axis]
@@ -169,7 +169,7 @@ def test_small_angles_are_accurate(axis, angle):
 @pytest.mark.parametrize("in_target", [False, True])
 @pytest.mark.parametrize("axis", range(3))
 @pytest.mark.parametrize("about", range(3))
-def test_half_a_turn(axis, about, in_target):
+def test_swing_and_twist_of_half_a_turn_match_closed_forms(axis, about, in_target):
     E = 2.0 * np.outer(np.eye(3)[about], np.eye(3)[about]) - np.eye(3)
     expected = 0.0 if about == axis else np.pi
     for R in (np.eye(3), E):
@@ -214,7 +214,7 @@ def target_at(T, axis, angle, shift=0.3):
     FRAMES,
     st.sampled_from([ROTATION_VECTOR, ROTATION_SWING, ROTATION_TWIST]),
 )
-def test_error_times_jacobian_is_down_the_gradient(seed, about, angle, axis, in_target, turning):
+def test_jacobian_times_error_is_the_descent_gradient(seed, about, angle, axis, in_target, turning):
     q = WAM.random(rng=np.random.default_rng(seed))
     T_d = target_at(WAM.fk(q), about, angle)
     weight = [2.0, 0.5, 3.0, *[0.7] * ROWS[turning]]
@@ -254,7 +254,7 @@ def test_at_the_target_every_jacobian_is_exact(seed, axis, in_target, turning):
     FRAMES,
     st.sampled_from([ROTATION_VECTOR, ROTATION_SWING]),
 )
-def test_with_a_tolerance_every_jacobian_is_exact(seed, about, angle, axis, in_target, turning):
+def test_exact_jacobian_matches_finite_differences(seed, about, angle, axis, in_target, turning):
     q = WAM.random(rng=np.random.default_rng(seed))
     T_d = target_at(WAM.fk(q), about, angle)
     task = task_of((turning, axis, in_target))._replace(exact_derivative=np.ones(1, np.bool_))
@@ -281,7 +281,7 @@ def test_rows_are_picked_and_weighted():
     np.testing.assert_allclose(J, WAM.jacobian(q)[[2, 0]] * [[10.0], [1.0]])
 
 
-def test_several_tips():
+def test_task_of_several_tips_stacks_the_rows_of_each_tip():
     q = TORSO.random(rng=np.random.default_rng(1))
     T = TORSO.fk(q)
     T_d = np.array([target_at(T[0], [1, 2, 3], 0.5, 0.1), target_at(T[1], [0, 1, 3], 1.5, 0.4)])

@@ -82,7 +82,7 @@ SOME = st.builds(
 
 @quick
 @given(st.sampled_from(TASKS), SOME)
-def test_errors_are_those_beyond_the_region(task, case):
+def test_errors_are_measured_from_the_tolerance_region(task, case):
     q, T_d = case
     built, e, *_, (position, angle) = observed(task, T_d, q)
     away, turn = beyond(task, T_d, WAM.fk(q))
@@ -104,7 +104,7 @@ def test_errors_are_those_beyond_the_region(task, case):
 
 @quick
 @given(st.sampled_from(TASKS), SOME)
-def test_jacobian_is_the_derivative_of_what_is_beyond(task, case):
+def test_jacobian_with_tolerances_matches_finite_differences(task, case):
     """Check rows with a tolerance, and rows whose Jacobian is exact without one."""
     q, T_d = case
     built, e, J, *_ = observed(task, T_d, q)
@@ -120,7 +120,7 @@ def test_jacobian_is_the_derivative_of_what_is_beyond(task, case):
 
 @quick
 @given(st.sampled_from(TASKS), SOME)
-def test_rows_inside_do_not_hold_the_arm(task, case):
+def test_rows_within_tolerance_are_released(task, case):
     q, T_d = case
     built, e, J, whole_J, *_ = observed(task, T_d, q)
     inside = (built.tolerance > 0.0) & (e == 0.0)
@@ -131,7 +131,7 @@ def test_rows_inside_do_not_hold_the_arm(task, case):
 
 @quick
 @given(st.sampled_from(TASKS), st.integers(0, 10**6), st.floats(0.0, 0.5))
-def test_a_row_that_a_step_takes_out_is_brought_to_its_border(task, seed, length):
+def test_rows_that_would_leave_their_tolerance_are_held_at_the_border(task, seed, length):
     rng = np.random.default_rng(seed)
     q = WAM.random(rng=rng)
     built, e, _, J, whole, _ = observed(task, WAM.fk(q), q)

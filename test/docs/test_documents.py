@@ -62,7 +62,7 @@ def _is_installed(name):
 
 
 @pytest.mark.parametrize("page", [pytest.param(page, marks=marks(page)) for page in FOLLOWED])
-def test_what_a_page_says_works(page, tmp_path, monkeypatch, count, own_plugins):
+def test_snippets_and_commands_of_a_page_run(page, tmp_path, monkeypatch, count, own_plugins):
     folder = docs_bench.make(tmp_path, page)
     monkeypatch.chdir(folder)
     monkeypatch.setenv("MPLBACKEND", "agg")
@@ -127,7 +127,7 @@ def _snippet(example):
 
 
 @pytest.mark.parametrize("page", pages())
-def test_every_block_says_what_it_is(page):
+def test_every_code_block_has_a_known_language(page):
     """A language that is neither run nor known to be shown would go untested."""
     for block in blocks(page):
         where = f"{page}:{block.line}"
@@ -151,7 +151,7 @@ def test_stages_are_of_pages_that_are_there():
     assert set(STAGES) <= set(pages())
 
 
-def test_readers_of_the_first_page_see_a_success_soon():
+def test_readme_shows_the_first_commands_within_40_lines():
     """What an integrator, an engineer and a teacher type first."""
     lines = (ROOT / "README.md").read_text().splitlines()
     for command in ("ros2 launch dls_ik wam.launch.py", "dls-ik solve", "dls-ik view"):

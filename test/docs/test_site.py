@@ -61,9 +61,7 @@ def is_internal(target):
     return not parts.scheme and not parts.netloc
 
 
-def test_it_is_built_without_a_warning_with_every_page_link_anchor_picture_and_style(
-    built, site, count
-):
+def test_site_builds_without_warnings_or_broken_links(built, site, count):
     (folder, ended), broken = built, []
     assert ended.returncode == 0, ended.stderr
     names = [page.removeprefix("docs/") for page in pages() if page.startswith("docs/")]
@@ -87,7 +85,7 @@ def test_it_is_built_without_a_warning_with_every_page_link_anchor_picture_and_s
     assert not broken, "\n".join(sorted(set(broken)))
 
 
-def test_signatures_and_options_are_those_of_the_source_and_wide_tables_scroll(built):
+def test_api_pages_show_signatures_and_wide_tables_scroll(built):
     text = re.sub(r"<[^>]+>", "", (built[0] / "api" / "solving.html").read_text())
     plain = re.sub(r"\s+", "", text)
     assert "solve(T:PoseLike,seed:JointValues|None=None,timeout:float|None=None" in plain

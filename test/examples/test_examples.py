@@ -73,7 +73,7 @@ def check(example, folder, *arguments, **variables):
 
 
 @pytest.mark.parametrize("example", [name for name in FILES if "ros" not in name])
-def test_example_says_and_draws_what_it_should(example, tmp_path):
+def test_example_prints_and_saves_the_expected_results(example, tmp_path):
     pictures = tmp_path / "new" / "pictures"
     folders = check(example, tmp_path, *([pictures] if example in SAVES else []))
     assert folders == ({pictures} if example in SAVES else set())

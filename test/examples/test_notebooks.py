@@ -104,7 +104,7 @@ def unknown_numbers(notebook):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_a_notebook_runs_and_shows_what_is_kept_in_it(name, tmp_path):
+def test_notebook_reproduces_its_stored_output(name, tmp_path):
     shutil.copy(NOTEBOOKS / name, tmp_path / name)
     make = runner()
     done = make.execute(tmp_path / name)
@@ -132,7 +132,7 @@ def test_a_notebook_is_small_has_exercises_and_no_magic(name):
     assert f"[{name}](notebooks/{name})" in (ROOT / "examples" / "README.md").read_text()
 
 
-def test_answers_are_not_drawn_as_a_motion():
+def test_first_notebook_draws_solutions_as_configurations():
     notebook = nbformat.read(NOTEBOOKS / "01_first_solve.ipynb", as_version=4)
     cell = next(cell.source for cell in notebook.cells if "solve_all(" in cell.source)
     assert "configurations(" in cell

@@ -33,7 +33,7 @@ def _same_folder():
 
 @pytest.mark.parametrize("name", INPUTS)
 @pytest.mark.usefixtures("_same_folder")
-def test_nothing_but_answers_and_refusals(name):
+def test_fuzz_target_finds_no_defect_in_a_few_inputs(name):
     assert_no_defect(name, INPUTS[name])
 
 
@@ -51,7 +51,7 @@ def test_a_defect_is_named_by_its_place():
     assert defect_of(lambda source: None, b"\x03") is None
 
 
-def test_values_end_with_zeros():
+def test_exhausted_source_returns_zeros():
     source = Source(b"\x05")
     assert (source.below(8), source.has_more) == (5, False)
     assert (source.below(8), source.whole(), source.number(), source.word()) == (0, -8, 0.0, "")

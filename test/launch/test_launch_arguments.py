@@ -83,7 +83,7 @@ def test_rviz_gets_our_config_and_the_root_link(prefix):
         (["interactive_marker:=true"], True),
     ],
 )
-def test_there_is_a_marker_to_drag_with_rviz_or_where_it_is_asked_for(arguments, dragged, prefix):
+def test_interactive_marker_is_on_with_rviz_or_on_request(arguments, dragged, prefix):
     call = prefix.calls("ik.launch.py", *arguments)["ik_node"]
     assert call.parameters.get("interactive_marker") is dragged
 
@@ -138,7 +138,7 @@ def test_physics_is_a_parameter_of_the_simulated_arm_alone(prefix):
         assert {name for name, each in calls.items() if each.parameters.get("physics")} == expected
 
 
-def test_arguments_come_before_the_parameters_file(prefix, tmp_path):
+def test_arguments_override_the_parameters_file(prefix, tmp_path):
     file = tmp_path / "some.yaml"
     file.write_text("/**: {ros__parameters: {rate: 50.0, tip: hand, timeout: 0.01}}")
     call = prefix.calls("ik.launch.py", f"params_file:={file}", "rate:=20")["ik_node"]
@@ -161,7 +161,7 @@ def test_a_missing_xacro_is_named(prefix, xacro_file, tmp_path):
     assert f"urdf:={xacro_file} needs the command xacro, which is not installed" in output
 
 
-def test_what_xacro_objects_to_is_shown(prefix, xacro_file, tmp_path):
+def test_error_message_of_xacro_is_shown(prefix, xacro_file, tmp_path):
     path = path_with(write_command(tmp_path, "xacro", "echo undefined name >&2", "exit 2"))
     code, output = prefix.output("ik.launch.py", f"urdf:={xacro_file}", PATH=path)
     assert code == 1
@@ -170,7 +170,7 @@ def test_what_xacro_objects_to_is_shown(prefix, xacro_file, tmp_path):
 
 
 @pytest.mark.skipif(shutil.which("xacro") is None, reason="needs xacro, which comes with ROS 2")
-def test_xacro_itself(prefix, tmp_path):
+def test_installed_xacro_expands_files_with_arguments(prefix, tmp_path):
     file = tmp_path / "arm.xacro"
     file.write_text(
         '<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">'
@@ -181,7 +181,7 @@ def test_xacro_itself(prefix, tmp_path):
     assert calls["rviz2"].arguments[-2:] == ["-f", "table"]
 
 
-def test_rviz_opens_for_a_robot_that_is_none(prefix):
+def test_rviz_starts_with_an_invalid_robot_description(prefix):
     arguments = (f"urdf:={CONFIG / 'wam7_dh.yaml'}", "rviz:=true")
     assert len(prefix.calls("ik.launch.py", *arguments)) == 3
 
@@ -243,7 +243,7 @@ def test_a_simulated_arm_has_the_same_robot_and_takes_the_commands(prefix):
         (["output_topic:=elsewhere"], "joint_trajectory", "elsewhere"),
     ],
 )
-def test_the_outputs_may_be_others_that_a_simulated_arm_takes(arguments, kind, topic, prefix):
+def test_simulated_arm_accepts_other_output_types_and_topics(arguments, kind, topic, prefix):
     parameters = prefix.calls("ik.launch.py", "sim:=true", *arguments)["ik_node"].parameters
     assert parameters["output_type"] == kind
     assert parameters["output_topic"] == topic

@@ -50,7 +50,7 @@ TOOLS = {"Interact", "MoveCamera", "FocusCamera", "Measure"}
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_rviz_knows_all_that_is_set(name):
+def test_rviz_files_set_only_known_properties(name):
     for display in FILES[name]["Displays"]:
         library, _, kind = display["Class"].rpartition("/")
         assert library == "rviz_default_plugins"
@@ -62,14 +62,14 @@ def test_rviz_knows_all_that_is_set(name):
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_rviz_opens_with_the_hand_that_drags_markers(name):
+def test_rviz_starts_with_the_interact_tool(name):
     tools = [tool["Class"].rpartition("/")[2] for tool in FILES[name]["Tools"]]
     assert tools[0] == "Interact"  # the first one is in use
     assert set(tools) <= TOOLS
     assert FILES[name]["Views"]["Current"]["Class"] == "rviz_default_plugins/Orbit"
 
 
-def test_rviz_shows_robot_markers_and_handles_but_no_poses_that_may_be_old():
+def test_rviz_enables_every_display_except_pose():
     assert set(DISPLAYS) == set(PROPERTIES)
     assert {name for name, display in DISPLAYS.items() if not display["Enabled"]} == {"Pose"}
 

@@ -143,7 +143,7 @@ def follow(client, launch, targets, is_there):
         client.destroy_publisher(publisher)
 
 
-def test_the_wam_is_driven_as_a_simulated_arm(start, client):
+def test_simulated_wam_reaches_its_targets(start, client):
     launch = start("wam.launch.py", "sim:=true", "namespace:=alone")
     wam, joints = RobotModel.wam(), Joints(client, "alone/joint_states")
     for offset in (0.2, -0.1):

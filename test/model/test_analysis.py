@@ -49,7 +49,7 @@ def test_the_stretched_elbow_of_the_wam_loses_motion_along_the_arm(wam):
     np.testing.assert_allclose(elbow.loss.moment, 0.0, atol=1e-6)
 
 
-def test_shoulder_and_wrist_singularities_of_the_wam(wam):
+def test_shoulder_and_wrist_singularities_of_the_wam_are_found(wam):
     _, found = wam
     pairs = [(f.joints, f.q[list(f.joints)]) for f in found.families if len(f.joints) == 2]
     shoulder = [values for joints, values in pairs if joints == (1, 2)]
@@ -82,7 +82,7 @@ def test_the_lost_wrench_needs_no_joint_torque(arm, request):
         )
 
 
-def test_robots_without_singularities_within_the_limits():
+def test_no_family_is_found_without_singularities_within_the_limits():
     flat = RobotModel.from_name("planar_2r").narrowed([-1.0, 0.5], [1.0, 1.0])
     found = singularities(flat, POSITION_ROWS)
     assert (found.rank, found.families) == (2, ())
@@ -135,7 +135,7 @@ def test_conditioning_matches_the_singular_values():
     assert measured.rank == 6
 
 
-def test_intersecting_and_parallel_axes():
+def test_intersecting_and_parallel_axes_are_found():
     assert joint_axes(RobotModel.wam()).meeting == ((0, 1, 2), (4, 5, 6))
     puma = joint_axes(RobotModel.from_name("puma560"))
     assert puma.meeting == ((3, 4, 5),)

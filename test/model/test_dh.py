@@ -38,7 +38,7 @@ def dh_robots(draw):
 
 @settings(max_examples=60)
 @given(dh_robots())
-def test_random_rows_against_the_oracle(drawn):
+def test_fk_and_jacobian_of_random_rows_match_the_oracle(drawn):
     rows, q = drawn
     robot = RobotModel.from_dh(
         [
@@ -84,7 +84,7 @@ def test_puma_and_planar_2r_match_the_textbooks():
         np.testing.assert_allclose(planar.fk([a, b])[:3, 3], expected, atol=1e-12)
 
 
-def test_defaults_and_names():
+def test_missing_dh_names_get_defaults():
     rows = [DhRow(kind="continuous"), {"kind": "prismatic", "lower": 0, "upper": 1, "name": "lift"}]
     robot = RobotModel.from_dh(rows, name="r", base="floor", tip="hand")
     assert robot.joint_names == ("joint1", "lift")

@@ -70,7 +70,7 @@ def chain(count, kind="revolute", detail=None):
     ids=["entity bomb", "quadratic bomb", "file", "network", "undeclared entity", "depth", "size",
          "parts", "elements", "long root", "long tag", "long attribute", "xacro", "surrogate"],
 )  # fmt: skip
-def test_hostile_text(text, message):
+def test_hostile_urdf_text_is_refused_with_a_short_message(text, message):
     found = assert_refused(text)
     assert message in found
     assert len(found) < 400
@@ -88,7 +88,7 @@ def test_hostile_text(text, message):
           for data in (b"<\x00", b"<robot name='\xff'/>", b"\xff\xfe<", b"\x7fELF")),
     ],
 )  # fmt: skip
-def test_hostile_file(content, message, tmp_path):
+def test_hostile_urdf_file_is_refused(content, message, tmp_path):
     path = tmp_path / "hostile.urdf"
     path.write_bytes(content)
     assert message in assert_refused(path)

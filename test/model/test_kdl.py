@@ -40,7 +40,7 @@ ROBOTS = {**SHIPPED, "wam7_dh": RobotModel.from_dh(CONFIG / "wam7_dh.yaml")}
 
 
 @pytest.mark.parametrize("name", [*ROBOTS, *PUBLISHED])
-def test_known_arms(name):
+def test_fk_and_jacobian_of_known_arms_match_kdl(name):
     robot = ROBOTS[name] if name in ROBOTS else published(name)
     for q in robot.random(50, np.random.default_rng(0)):
         assert_same(robot, q, 1e-12)
@@ -48,7 +48,7 @@ def test_known_arms(name):
 
 @settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(random_robots())
-def test_random_robots(drawn):
+def test_fk_and_jacobian_of_random_robots_match_kdl(drawn):
     assume("mimic" not in drawn.text)
     try:
         robot = RobotModel.from_urdf(drawn.text, tip=drawn.links[-1])

@@ -52,7 +52,7 @@ def packages(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "folder"), [("new_arm", "install/share/new_arm"), ("old_arm", "src/old_arm")]
 )
-def test_packages_are_found(packages, name, folder, monkeypatch):
+def test_package_urls_are_found_in_both_ros_path_variables(packages, name, folder, monkeypatch):
     address = f"package://{name}/urdf/arm.urdf"
     assert robot_file(address) == packages / folder / "urdf" / "arm.urdf"
     assert find_tree(address).name == "wam7"
@@ -120,7 +120,7 @@ def test_a_missing_xacro_is_reported_with_the_package(tmp_path, monkeypatch):
         find_tree(str(path))
 
 
-def test_robots_from_xacro_files_in_python(tmp_path):
+def test_from_urdf_expands_xacro_files_with_mappings(tmp_path):
     pytest.importorskip("xacro", reason="needs xacro")
     path = tmp_path / "arm.urdf.xacro"
     declared = '<xacro:arg name="reach" default="1"/><link name="a"/>'
@@ -177,7 +177,7 @@ def so_arm101(tmp_path, monkeypatch):
     return "so_arm101_description"
 
 
-def test_robots_from_robot_descriptions(so_arm101, monkeypatch, capsys):
+def test_from_description_loads_robot_descriptions_modules(so_arm101, monkeypatch, capsys):
     robot = RobotModel.from_description(so_arm101, tip="wam_link4")
     assert (robot.name, robot.n) == ("so101", 4)
     assert find_tree(so_arm101) == robot.tree

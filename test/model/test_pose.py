@@ -55,7 +55,7 @@ def test_all_forms_of_a_pose_give_the_same_matrix(form):
     np.testing.assert_allclose(rows, EXPECTED[:4].reshape(2, 2, 4, 4), atol=1e-14)
 
 
-def test_arrays_of_positions_and_quaternions():
+def test_arrays_of_positions_and_quaternions_give_pose_batches():
     np.testing.assert_allclose(batch_poses((PLACES, TURNS), 1)[:, 0], EXPECTED, atol=1e-14)
     two = batch_poses((PLACES[:4].reshape(2, 2, 3), TURNS[:4].reshape(2, 2, 4)), 2)
     np.testing.assert_allclose(two, EXPECTED[:4].reshape(2, 2, 4, 4), atol=1e-14)
@@ -146,7 +146,7 @@ def test_zero_quaternions_fail_only_their_row():
         assert [str(status) == "REFUSED" for status in found.statuses] == [0, 1, 0, 1, 0]
 
 
-def test_positions_for_tasks_without_rotation():
+def test_tasks_without_rotation_accept_bare_positions():
     q = WAM.random(4, rng=1)
     T = WAM.fk(q)
     solver = IkSolver(WAM, task=FREE, max_restarts=100)
@@ -181,7 +181,7 @@ def test_positions_for_several_tips_depend_on_each_task():
     )
 
 
-def test_ros_messages():
+def test_ros_pose_and_joint_state_messages_are_accepted():
     messages = pytest.importorskip("geometry_msgs.msg", reason="needs ROS's messages")
     pose = messages.Pose(
         position=messages.Point(x=0.1, y=0.2, z=0.3),
@@ -196,7 +196,7 @@ def test_ros_messages():
     np.testing.assert_array_equal(WAM.fk(state(name=names, position=values)), WAM.fk(q))
 
 
-def test_one_seed_for_a_batch_by_either_keyword():
+def test_batch_accepts_one_seed_as_seed_or_seeds():
     Ts, solver = WAM.fk(WAM.random(3, rng=2)), IkSolver(WAM, max_restarts=100)
     start = np.full(7, 0.2)
     by_name = dict(zip(WAM.joint_names[::-1], start, strict=True))
@@ -210,7 +210,7 @@ def test_one_seed_for_a_batch_by_either_keyword():
         solver.solve_batch(Ts, start, seed=start)
 
 
-def test_options_with_values_by_joint_name():
+def test_options_accept_values_by_joint_name():
     T, q = WAM.fk(WAM.random(rng=3)), np.full(7, 0.2)
     heavy = IkSolver(WAM, joint_weights={"wam_j1": 100.0}, solve_type="distance")
     assert heavy.options.joint_weights == (100.0, *[1.0] * 6)
@@ -234,7 +234,7 @@ def test_options_with_values_by_joint_name():
         IkSolver(WAM, "gp+dls", reference={"wam_j1": 0.0})
 
 
-def test_a_stream_of_poses_in_all_forms():
+def test_local_ik_and_controller_accept_all_pose_forms():
     q, T = np.full(7, 0.3), WAM.fk(np.full(7, 0.32))
     steps = [LocalIk(WAM, "dls", task=FREE) for _ in range(3)]
     moved = []

@@ -69,7 +69,7 @@ def test_urdf_files_match_the_tables(name):
         ("irb140", [0.0] * 6, [0.515, 0.0, 0.712]),
     ],
 )
-def test_known_poses(name, q, position):
+def test_tip_positions_match_the_manufacturers_drawings(name, q, position):
     """The tip position agrees with the manufacturers' drawings."""
     np.testing.assert_allclose(published(name).fk(q)[:3, 3], position, atol=1e-9)
 

@@ -101,7 +101,7 @@ def test_poses_within_tolerance_are_not_refused(name, position, rotation):
     assert not are_refused(reach, Ts, position, rotation).any()
 
 
-def test_planar_arm_in_closed_form():
+def test_reach_of_planar_arm_matches_closed_form():
     """Both links are 1 m long: points within 2 m in the plane are reachable."""
     robot = SHIPPED["planar_2r"]
     reach = build_reach(robot.chain, pointing=FREE_ROTATION)
@@ -119,7 +119,7 @@ def test_planar_arm_in_closed_form():
 
 
 @pytest.mark.parametrize("limits", [(0.5, 2.5), (-2.0, 1.0), (-4.0, -1.0)])
-def test_the_annulus_of_an_elbow_with_limits(limits):
+def test_distance_bounds_of_a_limited_elbow_match_closed_form(limits):
     rows = [DhRow(a=0.7, lower=-3.0, upper=3.0), DhRow(a=0.4, lower=limits[0], upper=limits[1])]
     reach = build_reach(RobotModel.from_dh(rows).chain, pointing=FREE_ROTATION)
     elbow = np.cos(np.linspace(*limits, 100_001))
@@ -236,7 +236,7 @@ def test_the_bounds_are_attained(kind, m, seed):
 
 @thorough
 @given(st.integers(0, 10**6), st.sampled_from(["distance", "height", "lean", "moment"]))
-def test_matrices_multiply_as_transforms(seed, kind):
+def test_functional_matrices_multiply_like_transforms(seed, kind):
     rng = np.random.default_rng(seed)
     functional = random_functional(kind, rng)
     (A, B), _ = poses(random_elements(seed, 3)[0], rng.uniform(size=(2, 3)))
@@ -245,7 +245,7 @@ def test_matrices_multiply_as_transforms(seed, kind):
     )
 
 
-def test_functionals_in_closed_form():
+def test_functionals_match_closed_forms():
     rng = np.random.default_rng(0)
     T = poses(random_elements(0, 3)[0], rng.uniform(size=(1, 3)))[1, 0]
     (n, b), (a, p) = base, tip = rng.normal(size=(2, 2, 3))
@@ -279,7 +279,7 @@ def test_joints_with_axes_through_the_point_are_dropped():
     assert farthest(elements, ORIGIN, scale * wrist, Budget()) == pytest.approx(far, abs=1e-6)
 
 
-def test_an_unlimited_prismatic_joint():
+def test_unlimited_prismatic_joint_has_infinite_reach():
     elements = path_elements(random_chain(np.random.default_rng(1), (3,), 3, 1.0), 0)
     elements = elements.scaled(1.0 / elements.length)
     endless = elements._replace(upper=np.full(3, np.inf))

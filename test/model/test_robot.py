@@ -92,7 +92,7 @@ def test_invalid_values_are_refused(q, words, use):
     assert [word for word in words if word not in str(caught.value)] == []
 
 
-def test_values_within_and_outside_the_limits():
+def test_within_limits_and_clip_handle_values_beyond_the_limits():
     inside = np.zeros(7)
     beyond = WAM.upper + 1e-3
     np.testing.assert_array_equal(WAM.within_limits([inside, WAM.upper, beyond]), [1, 1, 0])
@@ -144,7 +144,7 @@ def test_equal_robots_have_equal_hashes_in_other_processes():
     subprocess.run(command, input=pickle.dumps(WAM), check=True, timeout=60)
 
 
-def test_values_by_name_in_any_order():
+def test_joint_values_by_name_are_accepted_in_any_order():
     q = WAM.random(5, rng=0)
     named = dict(zip(WAM.joint_names[::-1], q.T[::-1], strict=True))
     np.testing.assert_array_equal(WAM.fk(named), WAM.fk(q))
@@ -158,7 +158,7 @@ def test_values_by_name_in_any_order():
         WAM.narrowed({"wam_j9": 0.0}, 1.0)
 
 
-def test_attributes():
+def test_attributes_match_the_urdf():
     assert (HAND.name, HAND.base, HAND.tip, HAND.n) == ("test", "base", "hand", 2)
     assert HAND.joint_names == ("turn", "slide")
     assert HAND.link_names == ("base", "arm", "hand", "left", "right", "camera")
@@ -312,7 +312,7 @@ def test_answers_are_within_narrowed_limits(seed, reach):
     np.testing.assert_allclose(WAM.fk(found.q), WAM.fk(q), atol=5e-6)
 
 
-def test_limits_of_zero_width_and_unreachable_poses():
+def test_limits_of_zero_width_are_valid_and_far_poses_unreachable():
     narrow = WHEEL.narrowed(0.0, -0.0)
     assert not narrow.random(3, np.random.default_rng(0)).any()
     assert len(IkSolver(narrow).solve_all(narrow.fk(np.zeros(3)), 2)) == 1
@@ -336,7 +336,7 @@ def test_manipulability_is_the_product_of_the_singular_values():
 
 
 @pytest.mark.parametrize("tips", [1, 2])
-def test_the_jacobian_in_the_axes_of_the_tip(tips):
+def test_tip_frame_jacobian_is_the_rotated_base_frame_jacobian(tips):
     robot = RobotModel.wam() if tips == 1 else RobotModel.wam().with_tip("wam_link4")
     q = robot.random(rng=1)
     base, tip = robot.jacobian(q), robot.jacobian(q, frame="tip")
@@ -349,7 +349,7 @@ def test_the_jacobian_in_the_axes_of_the_tip(tips):
         robot.jacobian(q, frame="world")
 
 
-def test_a_locked_joint_is_a_part_of_the_arm():
+def test_locked_joint_is_fixed_and_no_longer_a_variable():
     robot = RobotModel.wam()
     locked = robot.locked({"wam_j3": 0.5})
     assert locked.joint_names == tuple(name for name in robot.joint_names if name != "wam_j3")
@@ -396,7 +396,7 @@ def test_followers_of_a_locked_joint_are_locked():
     np.testing.assert_allclose(tree.pose("tip", {}), robot.tree.pose("tip", {"joint1": 0.4}))
 
 
-def test_random_has_one_order_of_arguments():
+def test_random_warns_about_the_former_argument_order():
     robot, rng = RobotModel.wam(), np.random.default_rng(4)
     expected = robot.random(3, np.random.default_rng(4))
     with pytest.warns(DeprecationWarning, match=r"use robot\.random\(size, rng\)"):

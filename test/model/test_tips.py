@@ -42,7 +42,7 @@ TWO_ARMS = urdf(
 
 @quick
 @given(random_robots(), st.data())
-def test_each_tip_against_the_oracle(drawn, data):
+def test_fk_and_jacobian_of_each_tip_match_the_oracle(drawn, data):
     moving = [link for i, link in enumerate(drawn.links) if drawn.moves(i)]
     assume(len(moving) > 1)
     tips = data.draw(
@@ -60,7 +60,7 @@ def test_each_tip_against_the_oracle(drawn, data):
     np.testing.assert_allclose(robot.jacobian(q), J, atol=1e-7 * (1.0 + np.abs(J).max()))
 
 
-def test_attributes_of_a_robot_with_two_tips():
+def test_robot_with_two_tips_combines_joints_and_stacks_results():
     assert (BOTH.tip, BOTH.tips) == ("l_hand", ("l_hand", "r_hand"))
     assert BOTH.joint_names == ("waist", "l1", "l2", "r1", "r2")
     np.testing.assert_array_equal(BOTH.chain.first, [0, 3, 6])
@@ -86,7 +86,7 @@ def test_each_tip_equals_a_robot_with_one_tip(hand, columns):
     assert not np.delete(J, columns, axis=2).any()
 
 
-def test_a_tip_above_another_and_other_constructors():
+def test_tip_may_be_above_another_in_every_constructor():
     robot = RobotModel.from_urdf(TORSO, tip=("r_hand", "r_arm"))
     assert robot.joint_names == ("waist", "r1", "r2")
     J = robot.jacobian([0.1, 0.2, 0.3])
@@ -321,7 +321,7 @@ def test_long_lists_in_messages_are_shortened():
     assert len(str(caught.value)) < 300
 
 
-def test_the_tree_of_two_arms():
+def test_tree_of_two_arms_has_expected_leaves_paths_and_offsets():
     tree = load_urdf(TWO_ARMS)
     assert tree.leaves == ("tool", "right", "camera")
     assert [each.name for each in tree.path("base", "tool")] == ["l", "t"]
@@ -433,7 +433,7 @@ def test_nearly_rigid_offsets_are_corrected():
             Joint("j", "fixed", "a", "b", bad)
 
 
-def test_an_elbow_in_a_region_and_the_hand_at_its_target():
+def test_solver_keeps_the_elbow_in_a_region_and_the_hand_at_its_target():
     robot = WAM.with_tip("wam_link3", OFFSET)
     solver = IkSolver(robot, task=[Task(), Task.box(0.05, 0.1, 0.2)], max_restarts=500)
     rng = np.random.default_rng(2)

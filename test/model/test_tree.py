@@ -80,7 +80,7 @@ def test_a_master_off_the_chain_gives_name_and_limits():
     np.testing.assert_allclose(pose[:2, 0], [np.cos(0.3), np.sin(0.3)])
 
 
-def test_mimic_joints_of_mimic_joints():
+def test_chained_mimic_joints_resolve_to_one_master():
     text = urdf(
         "a b c d",
         joint("i", detail=mimic("j", 2.0, 1.0, -99, 99)),
@@ -173,7 +173,7 @@ def cannot_move(drawn, tip):
 
 @quick
 @given(random_robots(), st.data())
-def test_forward_kinematics_and_jacobian_of_random_trees(drawn, data):
+def test_fk_and_jacobian_of_random_trees_match_the_oracle(drawn, data):
     tip = data.draw(st.integers(1, len(drawn.links) - 1))
     above = [0, *drawn.above(tip)]
     base = f"l{data.draw(st.sampled_from(above))}"
@@ -187,7 +187,7 @@ def test_forward_kinematics_and_jacobian_of_random_trees(drawn, data):
 
 @quick
 @given(random_robots(), st.data())
-def test_poses_of_links_off_the_chain(drawn, data):
+def test_poses_of_links_off_the_chain_match_the_oracle(drawn, data):
     for link in drawn.links:
         expected = urdf_pose(drawn.text, "l0", link, drawn.values)
         pose = load_urdf(drawn.text).pose(link, drawn.values)
@@ -201,7 +201,7 @@ def test_poses_of_links_off_the_chain(drawn, data):
 
 @quick
 @given(random_robots(), st.data())
-def test_rigidly_attached_links(drawn, data):
+def test_fixed_offset_exists_only_for_rigidly_attached_links(drawn, data):
     a, b = (data.draw(st.sampled_from(range(len(drawn.links)))) for _ in range(2))
     between = set(drawn.above(a)) ^ set(drawn.above(b))
     rigid = all(drawn.kinds[i - 1] == "fixed" for i in between)

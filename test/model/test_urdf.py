@@ -127,7 +127,7 @@ def test_invalid_urdf_is_refused(text, words, capfd):
 
 
 @pytest.mark.parametrize("source", [None, 3, b"<robot/>", ["<robot/>"]])
-def test_sources_are_texts_or_paths(source, tmp_path):
+def test_load_urdf_accepts_only_text_and_existing_files(source, tmp_path):
     with pytest.raises(RobotModelError, match=type(source).__name__):
         load_urdf(source)
     for path in (tmp_path, tmp_path / "none.urdf"):
@@ -143,7 +143,7 @@ def test_file_text_and_path_give_the_same_robot(tmp_path):
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "iso-8859-1"])
-def test_encodings(encoding, tmp_path):
+def test_encodings_of_urdf_files_are_read(encoding, tmp_path):
     head = f'<?xml version="1.0" encoding="{encoding}"?>'
     text = head + urdf("a b", joint("k\u00f6rper"))
     path = tmp_path / "coded.urdf"
@@ -152,7 +152,7 @@ def test_encodings(encoding, tmp_path):
     assert load_urdf("\n" + text).joints[0].name == "k\u00f6rper"
 
 
-def test_defaults_of_the_format():
+def test_missing_urdf_elements_get_the_defaults_of_the_format():
     text = ONE.replace('<axis xyz="0 0 1"/>', "").replace(LIMIT, '<limit upper="1"/>')
     (only,) = load_urdf(text).joints
     np.testing.assert_array_equal(only.axis, [1, 0, 0])
@@ -204,7 +204,7 @@ def test_other_elements_are_dropped_silently(capfd):
 
 
 @pytest.mark.parametrize("path", sorted(URDF.glob("*.urdf")), ids=lambda path: path.stem)
-def test_shipped_urdfs_are_what_the_library_expects(path, capfd):
+def test_shipped_urdfs_are_parsed_silently_and_have_valid_inertias(path, capfd):
     import urdf_parser_py.urdf as library
 
     robot = library.URDF.from_xml_string(path.read_text().partition("?>")[2])
@@ -266,7 +266,7 @@ def test_huge_limits_mean_unlimited(kind, far):
     [(-1e16, 2.0, (2.0 - 2.0 * np.pi, 2.0)), (0.5, 1e16, (0.5, 0.5 + 2.0 * np.pi)),
      (1e15, 2e15, (1e15, 1e15)), (-9e6, 9e6, (-9e6, 9e6)), (-1.0, -1.0, (-1.0, -1.0))],
 )  # fmt: skip
-def test_the_range_lies_within_the_limits(lower, upper, expected):
+def test_finite_limits_lie_within_the_given_limits(lower, upper, expected):
     low, high = turning(lower, upper).finite_limits()
     np.testing.assert_allclose(low, expected[0])
     np.testing.assert_allclose(high, expected[1])

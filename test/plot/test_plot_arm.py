@@ -30,7 +30,7 @@ def test_every_arm_can_be_drawn_with_skeletons_that_end_at_the_tips(robot):
 
 
 @pytest.mark.parametrize(("view", "seen"), [("xy", [0, 1]), ("xz", [0, 2]), ("yz", [1, 2])])
-def test_arms_stand_where_the_kinematics_say(view, seen):
+def test_drawn_tips_match_forward_kinematics(view, seen):
     times, q = swing(WAM)
     figure = stroboscope(WAM, times, q, view=view, count=5)
     left = figure.axes[0]
@@ -55,7 +55,7 @@ def test_instants_are_even_in_time():
     assert instants(np.array([0.0, 1.0]), 24).tolist() == [0, 1]
 
 
-def test_targets_are_marked():
+def test_stroboscope_draws_the_target_point_or_path():
     figure = stroboscope(PLANAR, *swing(PLANAR), target=[1.2, 0.5, 0.0])
     for axes in figure.axes[:2]:
         assert any(line.get_xydata().tolist() == [[1.2, 0.5]] for line in axes.lines)
@@ -91,7 +91,7 @@ def test_alternative_configurations_are_drawn_without_a_time(robot):
     assert len(ends) == 3 * len(robot.tips)
 
 
-def test_labels_of_configurations_are_one_each():
+def test_configurations_need_one_label_each():
     _, q = swing(WAM, 2)
     figure = configurations(WAM, q, labels=["elbow up", "elbow down"])
     assert "elbow up" in [text.get_text() for text in figure.legends[0].get_texts()]

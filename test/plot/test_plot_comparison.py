@@ -23,7 +23,7 @@ def wam():
     return compared, path_comparison(compared)
 
 
-def test_lines_are_the_runs_and_titles_say_their_extremes(wam):
+def test_path_comparison_lines_and_titles_match_the_runs(wam):
     compared, figure = wam
     assert_good(figure)
     panels = np.reshape(figure.axes, (4, 2))
@@ -54,7 +54,7 @@ def test_every_panel_names_every_method_in_the_colour_of_its_line(wam):
             assert named[name].get_color() == line.get_color()
 
 
-def test_arms_that_leave_their_limits_and_joints_without_limits():
+def test_path_comparison_marks_limit_violations_and_joint_units():
     task = Task.position_only()
     figure = path_comparison(compare_on_path(PLANAR, ["jp", "sd"], reach_path(PLANAR, task), task))
     assert_good(figure)
@@ -67,7 +67,7 @@ def test_arms_that_leave_their_limits_and_joints_without_limits():
     assert "fastest joint [rad/s or m/s]" in texts(figure)
 
 
-def test_the_picture_gives_the_figures_of_the_summary_and_shows_every_step(wam):
+def test_path_comparison_labels_match_the_peaks_and_show_every_step(wam):
     found, figure = wam
     peaks = found.peaks()
     labels = [text.get_text() for text in figure.axes[1].texts]

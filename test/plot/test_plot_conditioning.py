@@ -18,7 +18,7 @@ def drawn(figure):
     return [panel.lines[0].get_ydata() for panel in figure.axes]
 
 
-def test_lines_are_errors_and_singular_values():
+def test_panels_show_errors_and_singular_values():
     times, q = swing(WAM)
     targets = WAM.fk(q)
     targets[:, 0, 3] += 1e-3
@@ -54,7 +54,7 @@ def test_an_exact_singularity_is_noted():
     assert texts(figure).count(" at 10 s") == 2
 
 
-def test_an_arm_that_is_always_on_its_target_and_a_line_for_each_tip():
+def test_zero_error_is_noted_and_each_tip_has_a_line():
     times, q = swing(WAM)
     figure = error_and_conditioning(WAM, times, q, WAM.fk(q))
     assert texts(figure).count("0 throughout") == 2

@@ -29,7 +29,7 @@ def test_every_joint_is_named(name):
 @pytest.mark.parametrize(
     ("draw", "n"), [(joint_bands, n) for n in (1, 15, 60)] + [(joint_velocities, 7)]
 )
-def test_any_number_of_joints_of_all_kinds(draw, n):
+def test_each_of_1_to_60_joints_gets_a_panel(draw, n):
     robot = arm_of(n)
     figure = draw(robot, *swing(robot, 8))
     assert sum(axes.axison for axes in figure.axes) == n
@@ -66,7 +66,7 @@ def test_velocity_limits_are_drawn():
     assert [sorted(each) for each in lines[:3]] == [[], [-1.0, 1.0], [-1.5, 1.5]]
 
 
-def test_the_line_is_the_motion():
+def test_joint_bands_draw_the_given_motion():
     times, q = swing(MIXED)
     for panel, values in zip(joint_bands(MIXED, times, q).axes, q.T, strict=False):
         np.testing.assert_array_equal(panel.lines[-1].get_xydata(), np.stack([times, values], 1))

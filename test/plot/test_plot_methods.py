@@ -24,7 +24,7 @@ def traces(names, steps=12):
     return {name: Stepper(PLANAR, name, [0.2, 1.2], task=plane).run(T, steps) for name in names}
 
 
-def test_lines_are_errors_and_steps():
+def test_compare_methods_draws_error_and_step_norms():
     found = traces(["jd", "svf"])
     figure = compare_methods(found)
     assert_good(figure)
@@ -36,7 +36,7 @@ def test_lines_are_errors_and_steps():
     assert error.get_yscale() == step.get_yscale() == "log"
 
 
-def test_many_methods_have_looks_of_their_own():
+def test_ten_methods_have_distinct_line_styles():
     names = ["jp", "jt", "jd", "jf", "svf", "ed", "sd", "sdls", "dls", "odls"]
     figure = compare_methods(traces(names, 3))
     looks = {(line.get_color(), line.get_linestyle()) for line in figure.axes[0].lines}
@@ -71,7 +71,7 @@ def test_single_poses_show_the_error_that_is_left():
     assert texts(figure).count("not reached") == 2
 
 
-def test_an_answer_beyond_the_limits_is_called_so():
+def test_solution_outside_the_limits_is_labelled():
     T = np.eye(4)
     T[:2, 3] = 1.2, 0.5
     beyond = IkSolver(PLANAR, "jp").solve(T, task=Task.position_only())

@@ -50,7 +50,7 @@ SHOWN = re.findall(r"^!\[.+\]\(images/(plot_.+)\)$", PAGE, flags=re.MULTILINE)
 MOST = 150_000  # bytes
 
 
-def test_every_picture_is_saved_here_and_on_the_page():
+def test_every_plot_function_is_tested_and_on_the_pictures_page():
     drawing = set(plot.__all__) - {"check_picture", "new_figure", "save_picture"}
     assert set(FIGURES) == drawing
     assert drawing <= set(re.findall(r"^figure = (\w+)\(", PAGE, flags=re.MULTILINE))
@@ -82,7 +82,7 @@ def test_other_kinds_of_file_are_refused(name, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_snippets_make_the_pictures(tmp_path):
+def test_snippets_of_the_page_create_its_pictures(tmp_path):
     done = run_python(ROOT / "docs" / "make_pictures.py", tmp_path)
     assert done.returncode == 0, done.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(SHOWN)
@@ -91,7 +91,7 @@ def test_snippets_make_the_pictures(tmp_path):
         assert path.stat().st_size < MOST
 
 
-def test_a_figure_shows_itself_in_a_notebook_as_a_picture_that_can_be_kept():
+def test_figure_has_a_notebook_png_and_can_be_pickled():
     """By its own method, as no backend of a notebook is asked."""
     figure = new_figure(4.0, 3.0)
     figure.subplots().plot([1, 2])

@@ -53,7 +53,7 @@ def test_planes_show_both_paths():
 
 
 @pytest.mark.parametrize("n", [1, 60])
-def test_planes_of_few_and_many_joints_without_a_target(n):
+def test_tip_planes_are_drawn_without_a_target(n):
     robot = arm_of(n)
     figure = tip_planes(robot, *swing(robot))
     assert_good(figure)

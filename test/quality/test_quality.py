@@ -42,37 +42,37 @@ def written(path, text):
     return path
 
 
-def test_a_statement_has_all_its_lines(tmp_path):
+def test_statement_range_covers_all_its_lines(tmp_path):
     path = written(tmp_path / "source.py", SOURCE)
     assert statement(path, 1) == range(1, 2)
     assert [statement(path, line) for line in (4, 6, 7)] == [range(4, 8)] * 3
 
 
-def test_a_loop_has_its_head_alone(tmp_path):
+def test_statement_range_of_a_loop_is_its_header(tmp_path):
     path = written(tmp_path / "source.py", SOURCE)
     assert statement(path, 9) == range(8, 11)
     assert statement(path, 11) == range(11, 12)
 
 
-def test_only_what_passed_is_used(tmp_path):
+def test_passed_omits_failed_tests(tmp_path):
     times = passed(written(tmp_path / "report.xml", REPORT))
     assert times == {"test/core/test_a.py::test_b[x-1]": 0.5, "test/core/test_a.py::test_d": 2.0}
     assert node_id("test.a.test_b.TestC", "test_d[1]") == "test/a/test_b.py::TestC::test_d[1]"
 
 
-def test_other_tests_come_before_other_cases():
+def test_varied_puts_other_tests_before_further_cases():
     times = {"a[1]": 0.1, "a[2]": 0.2, "b[1]": 3.0, "c": 0.3}
     assert list(varied(times, times)) == ["a[1]", "c", "b[1]", "a[2]"]
 
 
-def test_no_more_than_the_time_given_but_one():
+def test_within_selects_tests_up_to_the_time_but_at_least_one():
     times = {"a": 1.0, "b": 5.0, "c": 0.5}
     assert within(2.0, times, times) == ["a", "c"]
     assert within(0.0, times, times) == ["a"]
     assert within(1.0, [], times) == []
 
 
-def test_lines_that_importing_runs_are_tested_by_all(tmp_path):
+def test_lines_run_at_import_are_covered_by_all_tests(tmp_path):
     covering = Covering.__new__(Covering)
     covering.root, covering.times = tmp_path, {"compiled": {"t::a": 0.1, "t::b": 0.2}}
     covering.contexts = lambda path: {1: set(), 11: {"t::b"}, 12: {"t::a"}}
@@ -81,7 +81,7 @@ def test_lines_that_importing_runs_are_tested_by_all(tmp_path):
     assert covering.tests("source.py", 11, 9.0) == ["t::b"]
 
 
-def test_the_files_named_as_explained_have_the_lines():
+def test_explained_mutants_refer_to_existing_lines():
     for (file, old, _), why in explained().items():
         lines = " ".join(line.strip() for line in (ROOT / file).read_text().splitlines())
         assert old in lines, f"{file} has no line {old!r} any more: take it out of equivalent.toml"
@@ -101,7 +101,7 @@ def test_the_files_named_as_explained_have_the_lines():
         ("e1 = x", "e2 = x", False),
     ],
 )
-def test_changes_that_say_nothing(old, new, same):
+def test_is_same_detects_equivalent_changes(old, new, same):
     assert is_same(old, new) is same
 
 
@@ -126,7 +126,7 @@ def test_each_mutant_is_another_program(mutants):
         assert old in right.splitlines()[mutant.line - 1]
 
 
-def test_what_is_left_out_is_there(mutants):
+def test_left_out_files_exist_and_have_no_mutants(mutants):
     assert all((ROOT / path).is_file() for path in mutants.LEFT_OUT)
     assert all(mutants.mutants(ROOT, path) == [] for path in mutants.LEFT_OUT)
 
@@ -150,7 +150,7 @@ def tree(folder, value):
 
 
 @pytest.mark.parametrize(("value", "noticed"), [(3, True), (2, False)])
-def test_a_wrong_program_is_noticed_by_tests_that_can(tmp_path, value, noticed):
+def test_run_tests_fails_for_a_mutant_only_if_a_test_detects_it(tmp_path, value, noticed):
     folder = tree(tmp_path, value)
     path, tests = folder / "tried.py", ["test_tried.py"]
     assert run_tests(folder, tests, plain=True, seconds=10.0) == RunEnd(True)
@@ -159,7 +159,7 @@ def test_a_wrong_program_is_noticed_by_tests_that_can(tmp_path, value, noticed):
     assert run_tests(folder, tests, plain=True, seconds=10.0) == RunEnd(True)
 
 
-def test_a_file_is_left_as_it_was(tmp_path):
+def test_replaced_restores_the_file_after_an_interrupt(tmp_path):
     path = tree(tmp_path, 1) / "tried.py"
     os.utime(path, ns=(10**18, 10**18))
     with contextlib.suppress(KeyboardInterrupt), replaced(path, "broken"):

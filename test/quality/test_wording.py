@@ -60,7 +60,7 @@ def test_plain_docstrings_and_comments_pass(wording, tmp_path):
 
 
 @pytest.mark.parametrize("kind", BAD)
-def test_each_kind_is_found(wording, tmp_path, kind):
+def test_each_kind_of_bad_wording_is_found(wording, tmp_path, kind):
     assert kinds(wording, tmp_path, BAD[kind]) == [kind]
 
 

@@ -43,7 +43,7 @@ def test_a_planar_arm_reaches_its_ring(ring):
     np.testing.assert_array_equal(ring.index[..., 0], inside)
 
 
-def test_manipulability_of_a_planar_arm_is_known(ring):
+def test_manipulability_of_a_planar_arm_matches_closed_form(ring):
     i, j = np.nonzero(ring.voxels.reached[..., 0])
     r2 = ring.grid.axis(0)[i] ** 2 + ring.grid.axis(1)[j] ** 2
     c = (r2 - FIRST**2 - SECOND**2) / (2.0 * FIRST * SECOND)
@@ -54,7 +54,7 @@ def test_manipulability_of_a_planar_arm_is_known(ring):
     np.testing.assert_allclose(ring.voxels.margin_best[i, j, 0], 1.0)  # no joint has limits
 
 
-def test_slides_reach_their_box_in_one_orientation():
+def test_map_of_a_gantry_is_exactly_its_box():
     arm = gantry((0.0, 1.0), (-0.5, 0.5), (0.2, 0.4))
     found = reachability_map(arm, 0.2, region=(-0.3, 1.5, -0.7, 0.7, -0.2, 0.8), task="position")
     x, y, z = np.meshgrid(*(found.grid.axis(i) for i in range(3)), indexing="ij")
@@ -62,7 +62,7 @@ def test_slides_reach_their_box_in_one_orientation():
     np.testing.assert_array_equal(found.voxels.reached == 1, inside)
 
 
-def test_every_pose_that_counts_has_a_solution_by_kdl(job):
+def test_every_reached_pose_is_confirmed_by_kdl(job):
     kdl = pytest.importorskip("PyKDL", reason="PyKDL is not installed")
     solver = job.solver()
     chain = kdl_chain(solver.robot)
@@ -91,14 +91,14 @@ def test_every_pose_that_counts_has_a_solution_by_kdl(job):
     assert checked > 100
 
 
-def test_a_chunk_is_the_same_wherever_it_is_solved(job):
+def test_chunk_of_a_pickled_job_has_the_same_result(job):
     there = pickle.loads(pickle.dumps(job))
     assert there == job
     for one, other in zip(solve_chunk(job, 22), solve_chunk(there, 22), strict=True):
         np.testing.assert_array_equal(one, other)
 
 
-def test_the_whole_is_its_chunks(wam):
+def test_map_is_reproducible_and_matches_its_summary(wam):
     again = wam_map()
     assert_same(wam, again)
     some = wam.voxels.reached > 0
@@ -113,7 +113,7 @@ def test_the_whole_is_its_chunks(wam):
     assert summary["poses_reached"] == wam.voxels.reached.sum()
 
 
-def test_poses_that_are_reachable_fall_in_voxels_that_are_reached(wam):
+def test_reachable_positions_are_in_or_next_to_reached_voxels(wam):
     robot = RobotModel.wam()
     positions = robot.fk(robot.random(2000, np.random.default_rng(5)))[:, :3, 3]
     reached = np.pad(wam.voxels.reached > 0, 1)
@@ -122,7 +122,7 @@ def test_poses_that_are_reachable_fall_in_voxels_that_are_reached(wam):
         assert reached[i : i + 3, j : j + 3, k : k + 3].any()
 
 
-def test_measures_are_what_they_are_called():
+def test_dexterity_measures_match_their_definitions():
     robot = RobotModel.wam()
     q = robot.random(50, np.random.default_rng(1))
     J = robot.jacobian(q)
@@ -140,7 +140,7 @@ def test_measures_are_what_they_are_called():
     np.testing.assert_allclose(one.manipulability, other.manipulability, rtol=1e-9)
 
 
-def test_only_the_kinematics_count():
+def test_kinematics_digest_ignores_visual_geometry():
     text = "<robot name='r'><link name='a'>{}</link><link name='b'/>{}</robot>"
     arm = "<joint name='j' type='continuous'><parent link='a'/><child link='b'/></joint>"
     shape = "<visual><geometry><sphere radius='1'/></geometry></visual>"
@@ -157,7 +157,7 @@ def test_several_tips_are_refused():
         reachability_map(two, 0.5)
 
 
-def test_only_what_is_reached_without_a_collision_counts(tmp_path):
+def test_map_with_a_scene_counts_only_collision_free_poses(tmp_path):
     pytest.importorskip("coal")
     robot = RobotModel.wam()
     scene = PlanningScene(robot)

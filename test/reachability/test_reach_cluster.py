@@ -99,7 +99,7 @@ chunks._version = lambda: os._exit(1)
 """
 
 
-def test_a_worker_that_dies_at_the_start_is_done_without(tmp_path):
+def test_map_is_completed_without_a_worker_that_dies_at_startup(tmp_path):
     """The caller is a program with an event loop."""
 
     async def notebook():
@@ -117,7 +117,7 @@ def test_a_worker_that_dies_at_the_start_is_done_without(tmp_path):
 
 
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "smoke://x", ""])
-def test_where_no_scheduler_answers(tmp_path, address):
+def test_unreachable_scheduler_raises_an_error(tmp_path, address):
     with pytest.raises(ReachabilityError, match="no Dask scheduler answers at"):
         wam_map(out=tmp_path / "map.npz", scheduler=address)
     assert not list(tmp_path.iterdir())

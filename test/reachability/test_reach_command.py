@@ -21,7 +21,7 @@ def test_the_help_names_robots_and_tasks():
         assert word in text
 
 
-def test_a_map_a_picture_and_a_summary(tmp_path, monkeypatch):
+def test_command_writes_map_picture_and_summary(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     arguments = [*PLANAR, "--resolution", "0.1", "--plot", "map.png", "--json", "summary.json"]
     result = run("reachability", *arguments)

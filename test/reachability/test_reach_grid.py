@@ -48,7 +48,7 @@ def test_no_position_lies_outside_the_ball(number):
     ],
     ids=["disc", "slides from mid-range", "puma560"],
 )
-def test_balls_of_known_arms(arm, centre, least, most):
+def test_reach_ball_of_known_arms_has_the_expected_size(arm, centre, least, most):
     ball = reach_ball(arm)
     np.testing.assert_allclose(ball.centre[: len(centre)], centre, atol=1e-12)
     assert least - 1e-9 <= ball.radius <= most + 1e-9
@@ -66,7 +66,7 @@ def test_voxels_cover_the_ball_and_one_is_in_its_middle(resolution):
         assert np.abs(grid.axis(i) - ball.centre[i]).min() < 1e-9
 
 
-def test_voxels_of_a_region():
+def test_grid_in_divides_a_region_into_voxels():
     grid = grid_in((0.0, 1.0, -0.5, 0.0, 0.3, 0.3), 0.25)
     assert grid.shape == (4, 2, 1)
     np.testing.assert_allclose(grid.axis(0), [0.125, 0.375, 0.625, 0.875])
@@ -76,7 +76,7 @@ def test_voxels_of_a_region():
     assert grid_in((0.0, 0.31, 0.0, 0.1, 0.0, 0.1), 0.1).shape == (4, 1, 1)
 
 
-def test_numbers_of_voxels_are_those_of_a_c_array():
+def test_voxels_are_numbered_in_c_order():
     grid = Grid((1.0, 2.0, 3.0), 0.5, (2, 3, 4))
     x, y, z = np.meshgrid(*(grid.axis(i) for i in range(3)), indexing="ij")
     expected = np.stack([x, y, z], axis=-1).reshape(-1, 3)
@@ -86,12 +86,12 @@ def test_numbers_of_voxels_are_those_of_a_c_array():
 
 
 @pytest.mark.parametrize("resolution", [0.0, -0.1, np.nan, np.inf, "wide", None, 1e-9])
-def test_a_resolution_is_a_length(resolution):
+def test_invalid_resolutions_are_refused(resolution):
     with pytest.raises(ReachabilityError, match="edge of a voxel"):
         checked_resolution(resolution)
 
 
-def test_a_region_is_six_numbers_in_order_and_not_too_many_voxels():
+def test_invalid_and_too_large_regions_are_refused():
     for region in [
         (0, 1), (1, 0, 0, 1, 0, 1), (0, 1, 0, np.nan, 0, 1), "all", None, range(7),
     ]:  # fmt: skip
@@ -103,7 +103,7 @@ def test_a_region_is_six_numbers_in_order_and_not_too_many_voxels():
 
 @pytest.mark.parametrize("spread", [spread_rotations, spread_directions])
 @pytest.mark.parametrize("count", [1, 2, 7, 64, 1000])
-def test_they_are_rotations(spread, count):
+def test_spread_functions_return_reproducible_rotations(spread, count):
     R = spread(count)
     assert R.shape == (count, 3, 3)
     np.testing.assert_allclose(R @ R.swapaxes(1, 2), np.eye(3)[None].repeat(count, 0), atol=1e-12)
@@ -123,7 +123,7 @@ def random_rotations(rng, count):
     return np.stack([np.cross(y, z), y, z], axis=-1)
 
 
-def test_rotations_fill_their_space_better_than_chance():
+def test_spread_rotations_are_more_even_than_random_ones():
     rng, count = np.random.default_rng(0), 512
     probes = random_rotations(rng, 4000)
 
@@ -151,7 +151,7 @@ def test_directions_share_the_sphere_evenly():
     assert nearest.min() > 0.7 * np.sqrt(4.0 * np.pi / count)
 
 
-def test_without_a_rotation_in_the_task_there_is_one_orientation_else_a_whole_number():
+def test_position_task_has_one_orientation_and_invalid_counts_are_refused():
     assert checked_orientations(None, "position") == 1
     assert orientations(1, "position").shape == (1, 3, 3)
     with pytest.raises(ReachabilityError, match="orientation free"):

@@ -35,7 +35,7 @@ def colourful(pixels):
 
 
 @pytest.mark.parametrize("show", ["index", "manipulability"])
-def test_slices_and_the_whole(wam, show):
+def test_map_picture_shows_three_titled_slices_in_colour(wam, show):
     figure = map_picture(wam, show)
     titles = [axes.get_title(loc="left") for axes in figure.axes]
     assert [t for t in titles if t][:3] == [
@@ -49,7 +49,7 @@ def test_slices_and_the_whole(wam, show):
     assert wam.settings.base in words
 
 
-def test_colours_are_the_index(wam):
+def test_colours_of_a_slice_are_the_reachability_index(wam):
     figure = map_picture(wam)
     layer = wam.at(wam.shoulder)[2]
     shown = np.ma.filled(figure.axes[0].collections[0].get_array(), np.nan)
@@ -89,7 +89,7 @@ def test_a_flat_map_is_one_slice():
     assert colourful(drawn(figure)) > 0.1
 
 
-def test_a_map_in_which_nothing_is_reached():
+def test_map_without_reached_voxels_can_be_drawn():
     far = reachability_map("wam", 1.0, 2, region=(9, 11, 9, 11, 9, 11), max_restarts=0)
     assert far.voxels.reached.sum() == 0
     assert far.summary()["mean_index"] == 0.0

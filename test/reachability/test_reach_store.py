@@ -40,7 +40,7 @@ def test_arrays_are_there_for_numpy_alone(wam, tmp_path):
     assert set(about["versions"]) == {"dls_ik", "numba", "numpy", "python"}
 
 
-def test_files_that_hold_no_map(tmp_path):
+def test_loading_a_file_without_a_map_raises_an_error(tmp_path):
     path = tmp_path / "map.npz"
     for content in (b"", b"not a zip", b"PK\x03\x04 torn", None):
         if content is None:
@@ -56,13 +56,13 @@ def test_files_that_hold_no_map(tmp_path):
 @pytest.mark.parametrize(
     ("name", "said"), [("map.csv", r"\.npz or \.zarr"), ("none/map.npz", "no directory")]
 )
-def test_where_no_map_can_be_written(tmp_path, name, said):
+def test_unwritable_map_path_is_refused(tmp_path, name, said):
     with pytest.raises(ReachabilityError, match=said):
         wam_map(out=tmp_path / name)
     assert not list(tmp_path.iterdir())
 
 
-def test_with_a_file_it_is_the_same_map(wam, tmp_path):
+def test_map_computed_into_a_file_is_the_same_and_is_reused(wam, tmp_path):
     out, seen = tmp_path / "map.npz", []
     assert_same(wam_map(out=out, progress=lambda done, total: seen.append((done, total))), wam)
     assert seen == [(i, wam.settings.chunks) for i in range(wam.settings.chunks + 1)]
@@ -93,7 +93,7 @@ def stop_after(count):
     return progress
 
 
-def test_nothing_is_left_where_nothing_was_finished(tmp_path):
+def test_interrupt_before_the_first_chunk_leaves_no_files(tmp_path):
     with pytest.raises(StopError):
         wam_map(out=tmp_path / "map.npz", progress=stop_after(0))
     assert not list(tmp_path.iterdir())
@@ -173,7 +173,7 @@ def test_ctrl_c_keeps_what_is_finished(wam, tmp_path):
     assert_same(wam_map(out=out), wam)
 
 
-def test_a_kill_between_the_map_and_its_parts_leaves_them_to_the_next(wam, tmp_path):
+def test_parts_left_next_to_a_complete_map_are_removed_by_the_next_run(wam, tmp_path):
     out = tmp_path / "map.npz"
     with pytest.raises(StopError):
         wam_map(out=out, progress=stop_after(2))
@@ -185,6 +185,6 @@ def test_a_kill_between_the_map_and_its_parts_leaves_them_to_the_next(wam, tmp_p
     assert os.listdir(tmp_path) == [out.name]
 
 
-def test_help_and_import_come_without_the_kernels():
+def test_importing_reachability_does_not_import_numba():
     code = "import sys, dls_ik.reachability; sys.exit('numba' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

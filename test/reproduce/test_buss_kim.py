@@ -27,7 +27,7 @@ def row(report, **wanted):
     return next(r for r in report.rows if wanted.items() <= r.items())
 
 
-def test_shares_are_the_printed_ones_and_whole(figure_3):
+def test_shares_match_the_printed_ones_and_sum_to_100_percent(figure_3):
     for pair in tracking.COMPARED_PAIRS:
         for code in shapes.CODES:
             measured = row(figure_3, pair=" over ".join(pair), code=code)
@@ -50,7 +50,7 @@ def test_mended_code_is_better(figure_3):
         assert mended < row(figure_3, method=name, code="as published")["sum"]
 
 
-def test_least_error_is_below_the_papers_constants_and_smooth_motion_above(figure_3):
+def test_best_damping_is_below_the_papers_constants_but_less_smooth(figure_3):
     rows = {r["damping"]: r for r in figure_3.series["damping"]}
     best = {key: min(rows, key=lambda d: rows[d][key]) for key in ("dls", "clamped")}
     assert best["dls"] < 1.1
@@ -59,7 +59,7 @@ def test_least_error_is_below_the_papers_constants_and_smooth_motion_above(figur
     assert rows[1.1]["dls"] == pytest.approx(row(figure_3, method="DLS", code="mended")["sum"])
 
 
-def test_the_texts_own_rule_of_d_max_is_another_one(figure_3):
+def test_d_max_rule_of_the_text_changes_errors_by_at_most_3_percent(figure_3):
     for name in ("SDLS", "DLS'"):
         text, mended = (
             row(figure_3, method=name, code=c)["sum"] for c in ("as in the text", "mended")
@@ -68,7 +68,7 @@ def test_the_texts_own_rule_of_d_max_is_another_one(figure_3):
         assert text == pytest.approx(mended, rel=0.03)
 
 
-def test_few_samples_are_the_first_ones_and_make_a_picture():
+def test_figure_3_with_few_samples_is_drawn():
     report = reproduce(tracking.FIGURE_3, samples=100)
     assert len(report.series["mended"]["T"]) == 100
     tracking.plot_figure_3(report)
@@ -84,7 +84,7 @@ def rows(report, group, reading=figure.PUBLISHED_RULES_NAME):
     return {row["method"]: row for row in found}
 
 
-def test_a_run_ends_when_a_step_improves_too_little_with_its_last_step_back_or_after_4000():
+def test_run_ends_when_progress_is_too_small_or_after_4000_steps():
     for distances, last in [
         ([3.0, 2.0, 1.0], None),
         ([3.0, 2.0, 2.0 - 1e-6, 1.0], 2),
@@ -106,7 +106,7 @@ def test_as_published_steps_above_the_smallest_distance_so_far_end_a_run():
     assert figure.end(slow, rules._replace(is_above_best=False)) is None
 
 
-def test_as_published_gives_the_printed_figures_and_the_text_does_not(figure_4):
+def test_published_rules_match_the_printed_figures_unlike_the_text(figure_4):
     published, text = figure_4.series["readings"]
     assert published["figures"] == 59
     assert published["beyond"] <= 2
@@ -118,7 +118,7 @@ def test_as_published_gives_the_printed_figures_and_the_text_does_not(figure_4):
         assert rows(figure_4, group)["DLS"]["steps_1e-4"] == pytest.approx(printed, rel=0.35)
 
 
-def test_each_large_slip_matters(figure_4):
+def test_changing_a_large_slip_worsens_the_agreement(figure_4):
     slips = {row["is"]: row for row in figure_4.series["slips"]}
     published = figure_4.series["readings"][0]["mean_z2"]
     assert len(slips) == len(figure.RULES_OF_SLIPS)
@@ -126,7 +126,7 @@ def test_each_large_slip_matters(figure_4):
         assert next(r for name, r in slips.items() if word in name)["mean_z2"] > 3.0 * published
 
 
-def test_sums_over_another_number_scale_the_means_of_targets_not_reached(figure_4):
+def test_by_reached_rule_scales_the_excess_of_missed_targets(figure_4):
     own = figure.RULES_AS_PUBLISHED._replace(by_reached=False)
     samples = {"DLS": np.array([[0.0, 1.0, 2.0, 3.0, 4.0, 5.0]])}
     missed = figure.TargetGroup(figure.GROUPS[1], (30, 10), samples)
@@ -138,7 +138,7 @@ def test_sums_over_another_number_scale_the_means_of_targets_not_reached(figure_
     )
 
 
-def test_targets_left_at_those_of_the_y():
+def test_fixed_targets_with_is_y_use_the_formulas_of_the_y():
     stale, own = (figure.fixed_targets(3, 2, is_y=is_y)[:, :, :3, 3] for is_y in (True, False))
     T = 9.0 * (1.0 + 5.0**0.5)
     assert stale[0, 0, 0] == pytest.approx(2.0 + 1.5 * np.sin(6.0 * T))
@@ -182,7 +182,7 @@ def section_5():
     return reproduce(tracking.SECTION_5, samples=300)
 
 
-def test_the_transpose_follows_worst_and_dls_of_the_y_is_best_below_the_papers_constant(section_5):
+def test_transpose_tracks_worst_and_best_dls_damping_is_below_the_papers(section_5):
     for shape in ("Y", "double-Y"):
         found = {r["method"]: r["distance"] for r in section_5.rows if r["shape"] == shape}
         assert max(found, key=found.get) == "J^T"
@@ -194,7 +194,7 @@ def test_the_transpose_follows_worst_and_dls_of_the_y_is_best_below_the_papers_c
     assert tracking.plot_section_5(section_5).axes
 
 
-def test_the_jacobian_at_the_targets_is_that_of_tips_which_are_there():
+def test_jacobian_at_the_targets_assumes_the_tips_at_the_targets():
     robot = shapes.DOUBLE_Y.robot()
     q, T = np.full(robot.n, 0.1), shapes.DOUBLE_Y.targets(np.array([0.3]))[0]
     given = {}
@@ -287,7 +287,7 @@ def test_no_joint_of_a_branch_moves_another():
     assert not moves[[1, 2, 3], names.index("joint_9")].any()
 
 
-def test_y_shape():
+def test_y_shape_has_7_joints_and_tips_at_the_expected_positions():
     robot = shapes.Y.robot()
     assert robot.n == 7
     tips = robot.fk(np.zeros(7))[:, :3, 3]
@@ -299,7 +299,7 @@ def test_y_shape():
     )
 
 
-def test_targets():
+def test_targets_of_the_double_y_match_the_formulas():
     poses = shapes.DOUBLE_Y.targets(np.array([0.0, 0.1]))
     assert poses.shape == (2, 4, 4, 4)
     np.testing.assert_allclose(poses[0, :, :3, 3][[0, 3]], [[2.0, 0.5, 0.3], [-1.6, 0.3, -0.2]])

@@ -19,7 +19,7 @@ def gains():
     return reproduce(experiment("figure-2"), 100)
 
 
-def test_only_svf_keeps_its_condition_number(conditions):
+def test_condition_number_of_svf_stays_below_its_bound(conditions):
     rows = {row["method"]: row for row in conditions.rows}
     assert not any("differs" in row for row in rows.values())
     assert rows["svf"]["last"] == pytest.approx(rows["svf"]["bound"], rel=1e-3)
@@ -28,7 +28,7 @@ def test_only_svf_keeps_its_condition_number(conditions):
     assert np.all(np.diff(svf) > -1e-6 * svf[1:])
 
 
-def test_pseudoinverse_and_transpose_share_theirs(conditions):
+def test_pseudoinverse_and_transpose_have_equal_condition_numbers(conditions):
     by_method = conditions.series["condition"]
     np.testing.assert_allclose(by_method["jp"], by_method["jt"], rtol=1e-6)
     assert by_method["jp"][-1] > 1e9
@@ -53,7 +53,7 @@ def test_gains_are_those_of_the_formulas(gains):
     np.testing.assert_allclose(by_method["svf+ed"], h / (h**2 + 5e-5), rtol=1e-9)
 
 
-def test_the_maxima_of_the_appendix(gains):
+def test_peak_gains_match_the_formulas_of_the_appendix(gains):
     rows = {row["method"]: row for row in gains.rows}
     assert not gains.printed
     for method in ("jd", "jf", "ed", "svf"):
@@ -61,7 +61,7 @@ def test_the_maxima_of_the_appendix(gains):
 
 
 @pytest.mark.parametrize("what", ["figure-1", "figure-2"])
-def test_pictures(what, conditions, gains):
+def test_figures_1_and_2_are_drawn_with_and_without_results(what, conditions, gains):
     full = conditions if what == "figure-1" else gains
     assert shows_something(experiment(what).plot(full))
     experiment(what).plot(begin(experiment(what)))
@@ -73,7 +73,7 @@ def test_a_relative_error_grows_by_the_condition_number_at_most(conditions):
     assert rows["jd"]["bound_share"] > 0.9
 
 
-def test_the_bound_holds_at_random_and_svf_keeps_it_low(conditions):
+def test_error_bound_holds_for_random_cases_and_is_low_for_svf(conditions):
     rows = {row["method"]: row for row in conditions.series["random"]}
     assert all(0.0 < row["share"] <= 1.0 + 1e-9 for row in rows.values())
     assert rows["jp"]["largest_kappa"] == pytest.approx(rows["jt"]["largest_kappa"], rel=1e-6)

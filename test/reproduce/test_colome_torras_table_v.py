@@ -42,7 +42,7 @@ def rows_of(report, reading):
     return {row["method"]: row for row in report.rows if row["reading"] == reading}
 
 
-def test_every_row_is_there_with_the_keys_of_the_contract_and_drawn(report):
+def test_report_has_all_rows_and_keys_and_is_drawn(report):
     assert len(report.printed) == 19
     assert list(rows_of(report, PUBLISHED_READING_NAME)) == [
         row["method"] for row in report.printed
@@ -57,7 +57,7 @@ def test_every_row_is_there_with_the_keys_of_the_contract_and_drawn(report):
     each.plot(begin(each))
 
 
-def test_as_published_every_figure_but_one_is_within_chance(report):
+def test_published_reading_matches_all_printed_figures_but_one(report):
     found = verdict(report.rows, PUBLISHED_READING_NAME)
     assert found["figures"] >= 80
     assert found["beyond"] <= 2
@@ -106,7 +106,7 @@ def test_the_second_stop_of_the_matlab_file_solves_less_by_jc(report):
     assert row["solved_percent_change"] < 0.0
 
 
-def test_what_the_paper_concludes(report):
+def test_conclusions_of_the_paper_hold_for_the_meant_reading(report):
     rows = rows_of(report, MEANT_READING_NAME)
     for unlimited in ("jp", "jd", "jf", "ed", "svf", "svf+ed", "jw"):
         assert rows[unlimited]["solved_percent"] > 97.0
@@ -149,7 +149,7 @@ def test_sign_test_is_the_binomial_one():
     assert sign_test(9, 1) == pytest.approx(22 / 1024)
 
 
-def test_figures_of_outcomes():
+def test_figures_are_averages_of_the_outcomes():
     found = Outcomes(
         np.array([True, True, False, False]),
         np.array([True, False, False, False]),

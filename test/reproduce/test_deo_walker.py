@@ -35,7 +35,7 @@ def test_the_pseudoinverse_peaks_and_the_optimal_factor_does_not(reports, what):
 
 
 @pytest.mark.parametrize("what", WHATS)
-def test_searches_take_few_iterations_and_18_fewer_than_17(reports, what):
+def test_searches_are_short_and_equation_18_needs_fewer_iterations(reports, what):
     rows = rows_of(reports[what])
     names = {name[:-5] for name in rows if name.endswith("(17)")}
     for name in names:
@@ -47,7 +47,7 @@ def test_searches_take_few_iterations_and_18_fewer_than_17(reports, what):
     experiment(what).plot(begin(experiment(what)))
 
 
-def test_18_from_nothing_takes_the_iterations_that_are_printed(reports):
+def test_equation_18_started_at_zero_takes_the_printed_iterations(reports):
     for what, printed in (("figures-4-5", 2), ("figure-6", 3)):
         assert round(rows_of(reports[what])[FINEST]["searches_printed"]) == printed
     for what in ("figures-4-5", "figure-6"):

@@ -48,7 +48,7 @@ def test_second_derivatives_are_those_of_finite_differences(name):
         )  # fmt: skip
 
 
-def test_newton_goes_by_the_second_derivatives_of_the_squared_error():
+def test_newton_step_uses_the_hessian_of_the_squared_error():
     robot = accelerations.planar_robot(accelerations.PLANAR_LINKS)
     target, q = np.array([1.9, 1.3, 0.0]), np.array([0.55, 0.1, 0.05])
 
@@ -71,7 +71,7 @@ def test_a_reference_has_the_derivatives_that_it_says():
         np.testing.assert_allclose(acceleration, (ahead[1] - back[1]) / (2.0 * h), atol=1e-8)
 
 
-def test_undamped_accelerations_diverge_outside_and_damped_ones_keep_moving_without_v(motions):
+def test_undamped_accelerations_diverge_and_damped_ones_need_v_to_rest(motions):
     for goal in accelerations.GOALS:
         assert motions[goal, "accelerations, damped"]["ends"] == "moving"
         assert motions[goal, "accelerations, damped, v"]["ends"] == "at rest"
@@ -82,7 +82,7 @@ def test_undamped_accelerations_diverge_outside_and_damped_ones_keep_moving_with
     assert motions[outside, "accelerations, damped, v"]["off"] < 0.06  # 0.05 is out of reach
 
 
-def test_only_the_curvature_of_the_error_is_quick_out_of_reach(steps):
+def test_only_newton_steps_converge_quickly_out_of_reach(steps):
     for where in accelerations.TARGET_DISTANCES:
         assert steps[where, accelerations.NEWTON_LABEL]["reached"] == 100.0
     quick = steps["out of reach", accelerations.NEWTON_LABEL]["iterations"]
@@ -95,6 +95,6 @@ def test_only_the_curvature_of_the_error_is_quick_out_of_reach(steps):
     assert halley < steps["at the boundary", "pseudoinverse"]["iterations"]
 
 
-def test_picture(report):
+def test_accelerations_are_drawn_with_and_without_results(report):
     assert shows_something(experiment(WHAT).plot(report))
     experiment(WHAT).plot(begin(experiment(WHAT)))

@@ -25,7 +25,7 @@ def case():
     return rng.normal(size=(2, 3)), rng.normal(size=2), rng.normal(size=3)
 
 
-def test_norms_are_those_of_the_vectors(case):
+def test_plain_and_total_norms_match_explicit_vectors(case):
     J, x_dot, v = case
     plain, total = damping.plain_norm(J, x_dot), damping.total_norm(J, x_dot, v, 0.0)
     for a in (1e-3, 0.1, 2.0):
@@ -68,7 +68,7 @@ def test_the_factor_with_a_subtask_is_the_root_of_29_plus_the_shift():
     assert np.linalg.norm(expected) == pytest.approx(damping.DELTA, rel=1e-8)
 
 
-def test_the_text_says_where_each_law_damps(report):
+def test_damping_of_each_law_agrees_with_the_text(report):
     assert len(report.rows) == len(damping.DAMPING_LAWS)
     assert sum(row.get("damped_Y_says") == "no" for row in report.rows) == 3
     assert not report.printed
@@ -79,7 +79,7 @@ def test_the_text_says_where_each_law_damps(report):
     assert rows["tracking (7)"]["lost_X"] == pytest.approx(50.0, abs=0.1)
 
 
-def test_18_does_not_mind_a_steep_origin_and_17_does(report):
+def test_steep_origin_slows_equation_17_but_not_18(report):
     by_17 = [row["iterations_17"] for row in report.series["steep"]]
     assert np.all(np.diff(by_17) > 0)
     assert all(row["iterations_18"] <= 3 for row in report.series["steep"])
@@ -96,7 +96,7 @@ def test_equations_are_right_as_corrected_and_wrong_as_printed(report):
         assert abs(row["as_printed"] / row["checked"] - 1.0) > 1e-3
 
 
-def test_norms_fall_with_the_factor_and_the_picture_shows_them(report):
+def test_norms_decrease_with_the_damping_factor_and_are_drawn(report):
     curves = report.series["curves"]
     for name in ("Figure 2", "with its pole (27)", "shifted (29)"):
         assert np.all(np.diff(curves[name]) < 0.0)

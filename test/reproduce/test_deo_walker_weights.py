@@ -24,7 +24,7 @@ def rows(report):
 
 
 @pytest.mark.parametrize("q", [[0.3, 0.1, 1.2], [0.3, 0.0, 1.2], [0.3, 1.5, 1.2]])
-def test_w_and_lambda_by_distance_are_19(q):
+def test_weight_and_damping_by_distance_match_equation_19(q):
     robot = planar_robot(PLANAR_LINKS)
     task, (name, options) = weights.AUGMENTED_METHODS[weights.BY_DISTANCE]
     stepper = Stepper(robot, name, q, task=task, rotation_weight=1.0, **options)
@@ -43,7 +43,7 @@ def test_the_arm_begins_where_both_tasks_are_met():
     np.testing.assert_allclose(T, weights.there_and_back(64)[0].T, atol=1e-12)
 
 
-def test_the_main_task_is_kept_and_the_second_comes_back_by_distance_only(report, rows):
+def test_only_weights_by_distance_keep_main_task_and_restore_second(report, rows):
     assert not any("differs" in row for row in report.rows)
     assert rows["pseudoinverse"]["peak"] > 100.0
     assert rows["constant lambda"]["off"] > 20.0 * rows[weights.BY_DISTANCE]["off"]
@@ -54,7 +54,7 @@ def test_the_main_task_is_kept_and_the_second_comes_back_by_distance_only(report
     assert np.abs(report.series[weights.CONSTANT_LABEL]["turned"])[before].max() > 0.5
 
 
-def test_full_weights_do_what_they_weigh(report):
+def test_full_weights_reduce_the_weighted_quantities(report):
     found = {row["weights"]: row for row in report.series["full weights"]}
     plain, diagonal, links = (found[name] for name in weights.FULL_WEIGHTS)
     assert diagonal["off_diagonal"] < 0.5 * plain["off_diagonal"]
@@ -68,6 +68,6 @@ def test_weights_of_energy_do_not_depend_on_the_unit_of_length(report):
     assert found[weights.PLAIN_WEIGHTS]["change_percent"] > 50.0
 
 
-def test_picture(report):
+def test_weights_are_drawn_with_and_without_results(report):
     assert shows_something(experiment("weights").plot(report))
     experiment("weights").plot(begin(experiment("weights")))

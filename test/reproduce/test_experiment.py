@@ -67,7 +67,7 @@ def test_printed_figures_stand_beside_the_measured_ones():
     assert lines == [["a", "1.2*", "1.0"], ["b", "-", "-"], ["c", "-", "2.0"]]
 
 
-def test_a_table_takes_its_rows_from_where_it_is_told():
+def test_table_selects_rows_by_series_and_condition():
     made = report()
     made.series["more"] = [{"method": "a", "value": 3.0}, {"method": "z", "value": 4.0}]
     more = ResultTable(TABLE.columns, series="more")
@@ -170,7 +170,7 @@ def test_a_run_counts_its_figures_for_the_json_file():
 
 
 @pytest.mark.parametrize("writer", [markdown, html])
-def test_documents_hold_everything_and_escape_it(writer):
+def test_documents_contain_all_results_and_escape_text(writer):
     text = writer(document_of([(fake(), report())]), {"x": "x.png"})
     assert "x.png" in text
     assert "1.2*" in text
@@ -181,7 +181,7 @@ def test_documents_hold_everything_and_escape_it(writer):
     assert 'class="name differs"' not in html(document_of([(fake(), made)]), {"x": "x.png"})
 
 
-def test_experiments_by_name_too_few_samples_and_unknown_names_are_refused():
+def test_unknown_experiments_and_too_few_samples_are_refused():
     for what in EXPERIMENTS:
         found = experiment(what)
         assert found.what == what

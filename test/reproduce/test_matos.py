@@ -43,7 +43,7 @@ MOST = 10.0 * LONGEST * np.radians(0.5 * matos.TICK_ANGLES).sum()  # [mm] half a
 
 
 @pytest.mark.parametrize("way", matos.POINTING_METHODS)
-def test_every_way_reaches_every_point_with_the_tool_vertical_but_for_rounding(report, way):
+def test_every_method_reaches_all_points_with_a_vertical_tool(report, way):
     rows = path(report, way)
     assert len(rows) == 6
     assert np.max([row["before"] for row in rows]) <= 10.0 * matos.SOLVE_TOLERANCE
@@ -54,7 +54,7 @@ def test_every_way_reaches_every_point_with_the_tool_vertical_but_for_rounding(r
         assert row["tilt"] <= 0.5 * (0.088 + 0.088 + 0.29) + 0.01
 
 
-def test_the_ways_agree_with_each_other_and_the_example_of_the_text(report):
+def test_methods_agree_with_each_other_and_the_printed_example(report):
     for rows in zip(*(path(report, way) for way in matos.POINTING_METHODS), strict=True):
         for joint in matos.JOINTS:
             sent = [row[joint] for row in rows]
@@ -93,7 +93,7 @@ def as_his_code(q, point, to_radians):
 
 
 @pytest.mark.parametrize("form", [matos.Form(), matos.Form(converts=False)])
-def test_his_loop_makes_the_steps_of_his_code(form):
+def test_his_loop_matches_a_direct_version_of_the_published_code(form):
     found = matos.his_loop(matos.PATH_CORNERS[0], matos.SERVO_HOME, form)
     to_radians = np.pi / 180.0 if form.converts else 1.0
     for q, following in pairwise(found):
@@ -104,7 +104,7 @@ def test_his_loop_makes_the_steps_of_his_code(form):
     assert (off < matos.MAX_AXIS_ERROR).all()
 
 
-def test_a_move_takes_the_hundred_iterations_of_the_text_by_the_conversion_alone(report):
+def test_only_the_unit_conversion_makes_a_move_take_100_iterations(report):
     rows = {row["form"]: row for row in report.series["his code"]}
     moves = [f"move {i}" for i in (1, 2, 3)]
     assert all(100 <= rows[matos.AS_WRITTEN][move] <= 200 for move in moves)

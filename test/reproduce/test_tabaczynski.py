@@ -33,7 +33,7 @@ def test_iterations_in_reach_are_the_printed_ones(report):
 
 
 @pytest.mark.parametrize("scenario", ["2 links, too far", "2 links, too close"])
-def test_out_of_reach_only_damping_comes_quietly_to_the_line(report, scenario):
+def test_only_dls_converges_without_oscillation_out_of_reach(report, scenario):
     pinv, transpose, dls = (row(report, scenario, method) for method in tabaczynski.TABLE_4_METHODS)
     assert pinv["line"] == "never"
     assert dls["line"] < 45
@@ -42,7 +42,7 @@ def test_out_of_reach_only_damping_comes_quietly_to_the_line(report, scenario):
     assert dls["oscillation"] < 5.0 < transpose["oscillation"]
 
 
-def test_what_has_not_come_in_few_iterations_does_not_differ():
+def test_unfinished_runs_are_not_marked_as_different():
     few = reproduce(tabaczynski.TABLE_4_4, samples=200)
     measured = row(few, "2 links", "transpose")
     assert (measured["coarse"], measured["fine"]) == (120, "never")
@@ -55,7 +55,7 @@ def test_what_has_not_come_in_few_iterations_does_not_differ():
     assert BY_NAME["5 links"].least_distance == 0.0
 
 
-def test_too_far_within_a_thousandth_takes_the_printed_100(report):
+def test_transpose_for_too_far_takes_the_printed_100_iterations(report):
     assert row(report, "2 links, too far", "transpose")["line_fine"] == 100
 
 
@@ -68,7 +68,7 @@ def of_table(report, table):
     return [row for row in report.rows if row["table"] == table]
 
 
-def test_printed_traces_of_5_links(found):
+def test_traces_of_5_links_match_the_printed_ones(found):
     for method, printed in studies.TRACES.items():
         rows = of_table(found, method)
         assert len(rows) == len(printed)
@@ -79,7 +79,7 @@ def test_printed_traces_of_5_links(found):
             assert row["distance"] == pytest.approx(figures[0], abs=studies.PRINTED_ROUNDING)
 
 
-def test_variants(found, report):
+def test_dls_then_pinv_is_faster_and_uncapped_pinv_overshoots(found, report):
     variants = {(r["scenario"], r["method"]): r for r in of_table(found, "variants")}
     dual, alone = variants["2 links", studies.DLS_THEN_PINV], row(report, "2 links", "DLS")
     assert dual["fine"] < 0.4 * alone["fine"]

@@ -44,7 +44,7 @@ def waiting():
     made.queue.close()
 
 
-def test_jobs_run_in_order_and_a_slow_one_publishes_first(waiting):
+def test_jobs_run_in_order_and_a_slow_job_publishes_changes_first(waiting):
     assert waiting.add("quick", is_quick=True)
     assert waiting.add("slow")
     assert waiting.queue.has_more
@@ -68,7 +68,7 @@ def test_a_failed_job_is_reported_and_published(waiting):
     assert waiting.events[:2] == [("publish", False)] * 2
 
 
-def test_a_whole_scene_replaces_the_losses_before_it_only(waiting):
+def test_full_scene_clears_only_changes_lost_before_it(waiting):
     queue = waiting.queue
     queue.note_dropped()
     queue.submit(lambda: (queue.note_unreadable(), queue.note_whole_scene()), is_quick=True)

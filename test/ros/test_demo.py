@@ -87,7 +87,7 @@ def wrist_of(pose):
     return np.array([np.hypot(x, y), z])
 
 
-def test_unreachable_poses_are_unreachable():
+def test_poses_marked_unreachable_are_out_of_reach_on_a_joint_grid():
     """Every wrist on the grid is farther away than a joint moves it between grid points."""
     assert sum(pose.reachable for pose in POSES) == 8
     assert len({pose.name for pose in POSES}) == 12
@@ -109,7 +109,7 @@ def test_unreachable_poses_are_unreachable():
 # The path
 
 
-def test_targets_begin_where_the_arm_is_and_count_the_eight_only():
+def test_target_path_starts_at_the_arm_and_evaluates_only_the_figure_eight():
     sent = target_path(ROBOT, np.array(READY), RATE, 10.0)
     np.testing.assert_allclose(sent.poses[0], ROBOT.fk(READY), atol=1e-12)
     assert len(sent.poses) - sent.first_evaluated == 1000
@@ -132,7 +132,7 @@ def test_pose_errors_are_right_at_every_angle(angle):
     assert pose_errors(T, turned) == pytest.approx((5e-4, angle), abs=1e-12)
 
 
-def test_both_kinds_of_check_agree(monkeypatch):
+def test_pykdl_and_numpy_checks_compute_equal_poses(monkeypatch):
     here = independent_check(ROBOT)
     monkeypatch.setitem(sys.modules, "PyKDL", None)
     plain = independent_check(ROBOT)
@@ -144,7 +144,7 @@ def test_both_kinds_of_check_agree(monkeypatch):
 @pytest.mark.parametrize(
     "words", [["--rate", "5"], ["--rate", "nan"], ["--seconds", "x"], ["--output"], ["bogus"]]
 )
-def test_wrong_options_leave_with_2(words, capsys):
+def test_invalid_options_exit_with_code_2(words, capsys):
     with pytest.raises(SystemExit) as end:
         main(words)
     assert end.value.code == 2
@@ -166,7 +166,7 @@ def encounter(distance):
 PAST_BOX = encounter(MIN_DISTANCE)
 
 
-def test_distances_to_the_box_are_those_of_another_library():
+def test_box_distances_equal_those_of_coal():
     pytest.importorskip("coal", reason="needs coal")
     T_box = box_pose(ROBOT)
     scene = PlanningScene(ROBOT)
@@ -182,7 +182,7 @@ def test_distances_to_the_box_are_those_of_another_library():
     assert (found == 0.0).sum() > 3
 
 
-def test_a_motion_through_the_box_is_found_out():
+def test_motion_through_the_box_fails_the_criteria():
     plan = obstacle_plan(ROBOT, 0.3, RATE)
     assert plan.box_disappears - plan.box_appears == 5.0
     poses = plan.path.poses[plan.path.first_evaluated :]
@@ -200,7 +200,7 @@ def test_a_motion_through_the_box_is_found_out():
 
 
 @pytest.mark.parametrize("pause", [0.0, 3.0])
-def test_a_box_that_a_busy_machine_sends_late_is_judged_while_it_is_there(pause):
+def test_box_published_late_is_evaluated_only_while_it_is_present(pause):
     """The arm, which follows the figure, is in the way of the box before it appears."""
     plan = obstacle_plan(ROBOT, 0.3, RATE)
     poses = plan.path.poses[plan.path.first_evaluated :]
@@ -281,7 +281,7 @@ def test_tracking_finds_a_known_lag():
     assert tracking.state_rate == pytest.approx(100.0, rel=0.01)
 
 
-def test_a_pause_in_sending_longer_than_any_lag_is_measured_from_the_last_target():
+def test_path_error_in_a_long_target_gap_refers_to_the_last_target():
     whole = straight_recording(delay=0.0)
     kept = (whole.sent < 1.0) | (whole.sent > 2.0)
     paused = whole._replace(sent=whole.sent[kept], targets=whole.targets[kept])
@@ -290,7 +290,7 @@ def test_a_pause_in_sending_longer_than_any_lag_is_measured_from_the_last_target
     assert tracking.path_error.max == pytest.approx(2.0 * radius * np.sin(0.25), rel=0.05)
 
 
-def test_latency_waits_for_a_state_that_was_computed_later():
+def test_latency_ignores_states_computed_before_the_target():
     _, tracking = evaluate(straight_recording(delay=0.0), FK)
     assert tracking.latency.median == pytest.approx(0.005)
     assert tracking.delivery.p99 == pytest.approx(0.002)
@@ -298,7 +298,7 @@ def test_latency_waits_for_a_state_that_was_computed_later():
     assert tracking.latency.median == pytest.approx(0.015)  # not from the state before
 
 
-def test_where_states_are_lost_no_joint_is_called_faster():
+def test_lost_joint_states_do_not_increase_reported_joint_speeds():
     whole = straight_recording(delay=0.0)
     kept = np.delete(np.arange(len(whole.q)), [50, 51, 52, 90, 91])
     parts = {name: getattr(whole, name)[kept] for name in ("received", "stamps", "q")}
@@ -323,7 +323,7 @@ def found(answers, recording):
     return criteria(answers, tracking, joint_uses(ROBOT, motion), PAST_BOX, RATE)
 
 
-def test_all_checks_hold_when_all_is_well():
+def test_correct_answers_and_tracking_pass_all_checks():
     assert all(check.holds for check in found(good_answers(), straight_recording(0.01)))
 
 
@@ -346,7 +346,7 @@ def test_one_wrong_answer_is_enough_to_fail(index, change):
     assert ("unreachable" in failed[0].text) == (index == 11)
 
 
-def test_an_arm_that_stands_still_fails():
+def test_stationary_arm_fails_the_tip_tracking_checks():
     recording = straight_recording(0.01)
     still = recording._replace(q=np.repeat(recording.q[:1], len(recording.q), axis=0))
     failed = [check.text for check in found(good_answers(), still) if not check.holds]
@@ -355,7 +355,7 @@ def test_an_arm_that_stands_still_fails():
     assert all(text.startswith("tip within") for text in failed[1:])
 
 
-def test_a_node_that_falls_silent_fails():
+def test_joint_states_that_stop_halfway_fail_the_checks():
     recording = straight_recording(0.01)
     half = len(recording.received) // 2
     silent = recording._replace(
@@ -369,7 +369,7 @@ def test_a_node_that_falls_silent_fails():
     assert "at 50.1 Hz" in failed[2]
 
 
-def test_what_comes_late_does_not_decide():
+def test_timing_failures_alone_do_not_fail_the_demo():
     """As on a busy machine: the arm is 0.2 s behind, and every second state is lost."""
     recording = straight_recording(0.2)
     late = recording._replace(
@@ -398,7 +398,7 @@ def test_answers_and_checks_are_printed_in_ascii():
     assert sum(line.startswith("NO  7 of 8 reachable poses") for line in lines) == 1
 
 
-def test_report_is_json_that_every_program_reads(tmp_path):
+def test_report_is_strict_json_without_nan(tmp_path):
     motion, tracking = evaluate(straight_recording(0.01), FK)
     uses = joint_uses(ROBOT, motion)
     checks = criteria(good_answers(), tracking, uses, PAST_BOX, RATE)

@@ -39,7 +39,7 @@ def is_alive(pid):
         return False
 
 
-def test_the_log_has_all_lines_without_colours_and_the_last_of_them_are_kept(tmp_path):
+def test_node_log_writes_all_lines_without_colours_and_keeps_the_last(tmp_path):
     lines = []
     code = "print('\\033[31mcolour\\033[0m'); [print(i) for i in range(20)]; raise SystemExit(3)"
     with (tmp_path / "log").open("w") as file, python(code, NodeLog(file, lines.append)) as process:
@@ -56,7 +56,7 @@ def test_the_log_has_all_lines_without_colours_and_the_last_of_them_are_kept(tmp
     assert list(log.tail) == [str(i) for i in range(12, 20)]
 
 
-def test_a_stubborn_process_and_its_children_are_ended_on_failure(monkeypatch):
+def test_processes_ignoring_sigint_and_sigterm_are_killed_on_failure(monkeypatch):
     monkeypatch.setattr(
         "dls_ik.ros.util.SIGNAL_TIMEOUTS",
         {signal.SIGINT: 0.2, signal.SIGTERM: 0.2, signal.SIGKILL: 5.0},
@@ -110,7 +110,7 @@ def child_of(pid):
 
 @pytest.mark.ros
 @pytest.mark.slow
-def test_the_demonstration_succeeds(tmp_path):
+def test_demo_passes_all_checks_and_writes_its_files(tmp_path):
     demo = start_demo(tmp_path, "--seconds", "2", "--json", "figures.json")
     output, errors = demo.communicate(timeout=300)
     assert demo.returncode == 0, output + errors  # also on a busy machine
@@ -129,7 +129,7 @@ def test_the_demonstration_succeeds(tmp_path):
 
 
 @pytest.mark.ros
-def test_a_node_that_does_not_start_is_told_in_its_own_words(tmp_path):
+def test_failed_node_start_reports_the_error_of_the_node(tmp_path):
     demo = start_demo(tmp_path, "--method", "bogus", "--quiet")
     output, errors = demo.communicate(timeout=300)
     assert demo.returncode == 1

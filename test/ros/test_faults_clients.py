@@ -67,7 +67,7 @@ def leaving():
             process.kill()
 
 
-def test_clients_that_are_killed_while_they_wait_leave_nothing_behind(node, client):
+def test_killed_clients_block_no_requests_and_leak_no_threads(node, client):
     streamer = Streamer(client)
     with IkClient(client.node) as asker:
         client.reach(asker)
@@ -90,7 +90,7 @@ def test_clients_that_are_killed_while_they_wait_leave_nothing_behind(node, clie
         )
 
 
-def test_second_node_of_the_same_name_and_what_it_does(node, client):
+def test_second_node_of_the_same_name_causes_warnings_and_does_no_harm(node, client):
     streamer = Streamer(client)
     with NodeProcess(*GIVEN) as twin, IkClient(client.node) as asker:
         twin.wait_for_line("ready")
@@ -105,7 +105,7 @@ def test_second_node_of_the_same_name_and_what_it_does(node, client):
     streamer.go(WAM.fk(HOME))
 
 
-def test_other_publishers_of_commands_and_of_targets_are_named(node, client):
+def test_additional_command_and_target_publishers_cause_warnings(node, client):
     other = client.node.create_publisher(Float64MultiArray, "commands", 1)
     words = ("WARN", "2 publishers send commands on /left_alone/commands")
     node.wait_for_line(*words, timeout=PATIENCE)

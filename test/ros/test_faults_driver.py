@@ -70,7 +70,7 @@ def falls_silent(rig, tries=5):
 
 
 @modes("auto", "required")
-def test_silent_while_the_arm_moves_and_back_with_another_pose(rig):
+def test_moving_arm_restarts_at_a_new_measurement_after_a_driver_outage(rig):
     falls_silent(rig)
     comes_back_elsewhere(rig)
     rig.assert_begins_at(ELSEWHERE)
@@ -79,7 +79,7 @@ def test_silent_while_the_arm_moves_and_back_with_another_pose(rig):
 
 
 @modes("auto")
-def test_silent_while_the_arm_rests_and_back_with_another_pose(rig):
+def test_resting_arm_restarts_at_a_new_measurement_after_a_driver_outage(rig):
     rig.quiet()
     rig.goes(WAM.fk(rig.rests() - 0.05))
     falls_silent(rig)
@@ -98,7 +98,7 @@ def odd(names, values):
 
 
 @modes("required")
-def test_noise_delay_gaps_and_single_wrong_messages_stop_nothing(rig):
+def test_noise_delays_gaps_and_isolated_invalid_states_do_not_stop_the_arm(rig):
     """Between two wrong ones come good ones, so that each is one in three at most."""
     rig.set_arm(noise=0.01, delay=0.03, dropout_rate=1.0, dropout_duration=0.1)
     other = rig.client.publisher(JointState, "joint_states", 10)

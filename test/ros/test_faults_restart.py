@@ -16,7 +16,7 @@ from dls_ik.ros.client import IkClient
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
 
-def test_killed_or_ended_under_a_stream_and_started_again():
+def test_killed_or_terminated_node_restarts_at_the_held_position():
     with Rig("killed", feedback_mode="auto") as rig, IkClient(rig.client.node) as asker:
         trajectories = rig.client.listen(
             JointTrajectory, "joint_trajectory_controller/joint_trajectory", 10

@@ -82,7 +82,7 @@ def sweeps(rig):
 @pytest.mark.parametrize(
     "is_stamped", [False, pytest.param(True, marks=pytest.mark.campaign)], ids=["arrival", "stamp"]
 )
-def test_goes_on_from_where_the_arm_is_and_never_after_old_targets(rig, is_stamped):
+def test_targets_sent_during_sigstop_are_ignored_and_the_arm_holds(rig, is_stamped):
     held = stop(rig, lambda: sweeps(rig), lambda: rig.stream(aside, is_stamped), rig.quiet)
     rig.client.spin_for(0.5)
     for k, command in enumerate(rig.commands):
@@ -95,7 +95,7 @@ def test_goes_on_from_where_the_arm_is_and_never_after_old_targets(rig, is_stamp
     rig.assert_alive()
 
 
-def test_follows_the_stream_that_never_ceased(rig):
+def test_continuing_stream_is_followed_after_sigstop_without_old_targets(rig):
     held = stop(rig, lambda: sweeps(rig), lambda: rig.stream(aside), rig.stream)
     rig.assert_begins_at(held)
     rig.client.spin_for(1.0)
@@ -108,7 +108,7 @@ def test_follows_the_stream_that_never_ceased(rig):
     rig.follows()
 
 
-def test_a_single_pose_stays_in_force(rig):
+def test_single_pose_is_reached_after_sigstop(rig):
     T = shifted(0.0, -0.3, -0.1)
 
     def goes():
@@ -148,7 +148,7 @@ def pauses(rig):
 
 
 @pytest.mark.parametrize("jerk", [[], [40.0]])
-def test_after_a_short_pause_the_arm_continues_on_the_stop_that_was_sent(private_domain, jerk):
+def test_arm_continues_on_the_published_stop_after_a_short_sigstop(private_domain, jerk):
     """By default, without a number of points: within what one period allows from there."""
     if jerk:
         pytest.importorskip("ruckig", reason="needs ruckig")
@@ -204,7 +204,7 @@ FAST = {"rate": 500.0, "trajectory_points": 100}
     ],
     ids=["trajectory_jerk", "trajectory", "point_jerk", "array"],
 )  # fmt: skip
-def test_load_and_pauses_of_the_process_lead_nothing_beyond_a_limit(private_domain, given):
+def test_load_and_repeated_sigstops_keep_all_limits(private_domain, given):
     """Fast, to a limit and back; the process pauses again and again, and has no core for itself."""
     pytest.importorskip("ruckig", reason="needs ruckig")
     near_a_limit = shifted(0.0, 0.45, -0.3)

@@ -31,7 +31,7 @@ def reading(position, time=0.0, velocity=math.nan, stamp=0):
     return JointReading(position, time, time, velocity, stamp)
 
 
-def test_velocities_are_sent_or_computed_by_stamps_or_by_arrivals():
+def test_joint_velocities_come_from_messages_stamps_or_arrival_times():
     sent = (reading(0.0, 1.0, 0.1), reading(9.0, 1.1, 0.3))
     stamped = (reading(0.0, 1.0, stamp=EPOCH), reading(0.2, 7.0, stamp=EPOCH + 10**8))
     bare = (reading(0.0, 1.0), reading(0.1, 1.1), reading(0.4, 1.2))
@@ -68,7 +68,7 @@ def test_the_twist_is_the_derivative_of_the_pose(robot):
         np.testing.assert_allclose(tip.twist(q, v), difference(before, after) / dt, atol=1e-6)
 
 
-def test_nothing_is_computed_without_subscribers(node):
+def test_measured_tip_is_not_computed_without_subscribers(node):
     asked = []
     tip = MeasuredTip(node, lambda names, now: asked.append(names))
     tip.publish(Tip(WAM, dict), 1.0, 0)

@@ -39,13 +39,13 @@ def documented():
     return {case.strip(): int(code) for case, _, code in cells}
 
 
-def test_the_table_has_the_cases_that_are_tested():
+def test_documented_error_codes_are_the_tested_cases():
     assert list(documented()) == [*CASES, NO_ROBOT]
     assert documented()[NO_ROBOT] == Code.FAILURE
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_code_and_words(arms_client, name):
+def test_request_returns_the_documented_code_and_message(arms_client, name):
     case = CASES[name]
     whole = case.request
     if name == "a pose not found in time":
@@ -100,7 +100,7 @@ def test_groups_are_described_and_change_live(arms_client):
     assert "read-only" in refused.reason
 
 
-def test_the_node_says_which_groups_it_serves(arms_client):
+def test_node_logs_the_groups_it_serves(arms_client):
     arms_client.process.wait_for_line("ready", "for left_arm, right_arm, both_arms")
 
 
@@ -129,7 +129,7 @@ def before(arms_client):
 
 @settings(max_examples=50, suppress_health_check=list(HealthCheck))
 @given(good=st.sampled_from(GOOD), data=st.binary(max_size=150))
-def test_any_request_is_answered_and_changes_nothing(arms_client, before, good, data):
+def test_random_requests_are_answered_and_change_no_later_answer(arms_client, before, good, data):
     whole = changed(Source(data), good, (*NAMES, *CURRENT))
     if isinstance(whole, GetPositionIK.Request) and whole.ik_request.timeout.sec >= 0:
         whole.ik_request.timeout = Duration(nanosec=20_000_000)  # longer ones are waited for

@@ -54,7 +54,7 @@ def test_solution_brings_the_tip_to_the_pose(asker, pose, seed):
     np.testing.assert_allclose(poses["wam_base"], np.eye(4), atol=1e-12)
 
 
-def test_refusals_have_code_and_words(asker):
+def test_refused_requests_return_a_code_and_a_message(asker):
     far = np.eye(4)
     far[0, 3] = 50.0
     for answer, code in [
@@ -70,7 +70,7 @@ def test_refusals_have_code_and_words(asker):
         asker.solve(far, timeout=5.0).array(NAMES)
 
 
-def test_bad_arguments_never_leave(asker):
+def test_invalid_arguments_raise_before_a_request_is_sent(asker):
     with pytest.raises(PoseError, match="\\(3, 3\\)"):
         asker.solve(np.eye(3))
     with pytest.raises(PoseError, match="rotation"):
@@ -83,7 +83,7 @@ def test_bad_arguments_never_leave(asker):
         asker.solve(stamped(frame="wam_base"), frame="elsewhere")
 
 
-def test_many_at_once_in_asyncio(asker):
+def test_concurrent_asyncio_requests_are_all_solved(asker):
     targets = [WAM.fk(q) for q in WAM.random(20, np.random.default_rng(1))]
 
     async def ask():
@@ -94,7 +94,7 @@ def test_many_at_once_in_asyncio(asker):
         np.testing.assert_allclose(WAM.fk(answer.array(NAMES)), T, atol=2e-6)
 
 
-def test_awaited_in_a_callback_of_the_same_node(client):
+def test_requests_can_be_awaited_in_a_callback_of_the_same_node(client):
     found = []
     with IkClient(client.node, joint_names=NAMES) as asker:
         client.reach(asker)
@@ -110,7 +110,7 @@ def test_awaited_in_a_callback_of_the_same_node(client):
     np.testing.assert_allclose(found[0].poses["wam_tip"], WAM.fk(Q), atol=2e-6)
 
 
-def test_a_call_that_waits_inside_a_callback_of_another_node(client, asker):
+def test_blocking_call_in_a_callback_of_another_node_succeeds(client, asker):
     found = []
     client.node.create_subscription(
         Empty, "ask_and_wait", lambda _: found.append(asker.solve(WAM.fk(Q), Q, timeout=2.0)), 1
@@ -120,7 +120,7 @@ def test_a_call_that_waits_inside_a_callback_of_another_node(client, asker):
     assert found[0].success
 
 
-def test_nobody_there_is_said_with_who_is(wam_node):
+def test_missing_service_error_lists_available_services(wam_node):
     with IkClient(ik="nowhere/compute_ik", patience=1.0) as asker:
         deadline = time.monotonic() + SOON
         while ("/compute_ik", [IK]) not in asker._node.get_service_names_and_types():
@@ -133,7 +133,7 @@ def test_nobody_there_is_said_with_who_is(wam_node):
             asker.solve_async(np.eye(4)).result(SOON)
 
 
-def test_a_node_that_nobody_spins_is_refused(client):
+def test_node_that_is_not_spun_raises_not_spun_error(client):
     import rclpy
 
     node = rclpy.create_node("idle", context=client.context)
@@ -150,7 +150,7 @@ def call(*words, code=0):
     return run("call", "--patience", 30, *words, code=code)
 
 
-def test_there_and_back(wam_node):
+def test_call_command_fk_then_ik_returns_the_pose(wam_node):
     T = np.array(json.loads(call("--fk", SEED, "--json").stdout)["poses"]["wam_tip"])
     np.testing.assert_allclose(T, WAM.fk(Q), atol=1e-9)
     xyz = [f"{value:.9f}" for value in T[:3, 3]]
@@ -161,7 +161,7 @@ def test_there_and_back(wam_node):
     np.testing.assert_allclose(WAM.fk(q)[:3, 3], T[:3, 3], atol=1e-5)
 
 
-def test_no_solution(wam_node):
+def test_call_command_without_a_solution_exits_with_the_reason(wam_node):
     for words, said in (
         (("--xyz", 9, 0, 0), "dls-ik: code -31: "),
         (("--xyz", 0.4, 0, 0.5, "--link", "nowhere"), "'nowhere'"),

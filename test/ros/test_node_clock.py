@@ -43,7 +43,7 @@ def is_heard(arm):
     )
 
 
-def test_the_arm_takes_steady_time_whatever_the_clock_does():
+def test_motion_uses_steady_time_when_simulated_time_jumps_or_stops():
     with Watched("clock", feedback_mode="none", use_sim_time=True) as arm:
         the_clock_starts_late(arm)
         for jump, rate in ((HOUR, 1.0), (-HOUR, 1.0), (0.0, 0.0), (-4000.0, 0.1)):

@@ -28,7 +28,7 @@ def apart():
     return command
 
 
-def test_the_arm_stops_when_the_network_is_cut_and_goes_on_when_it_is_mended():
+def test_arm_stops_when_the_network_is_cut_and_resumes_when_restored():
     """Once for a moment, and once for so long that each side forgets the other."""
     command = [*apart(), sys.executable, str(HERE / "ros_cut.py"), "1", "4"]
     paths = [str(HERE.parents[1]), str(HERE.parent), str(HERE), os.environ.get("PYTHONPATH", "")]

@@ -100,7 +100,7 @@ class Described(Watched):
         self.answers.append(pending.result())
 
 
-def test_a_robot_is_replaced_while_it_moves_and_while_requests_wait():
+def test_robot_replaced_in_motion_causes_no_mixed_commands_or_answers():
     with Described("described") as arm:
         arm.goes_on()
         replaced(arm, "the first", WAM_TEXT + " ", "ready")

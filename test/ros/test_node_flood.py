@@ -79,7 +79,7 @@ def publish_until(client, node, publisher, message, *words):
     client.spin_until(is_said, timeout=60.0, what=f"a line with {words}")
 
 
-def test_the_line_of_requests_is_as_long_as_its_parameter_says(client, asker):
+def test_request_queue_is_bounded_by_service_queue(client, asker):
     asked = [asker.solve_async(HARD, timeout=2.0) for _ in range(300)]
     served(client, asker)  # compute_fk does not wait behind them
     client.spin_until(lambda: all(each.done() for each in asked), timeout=120.0)
@@ -92,7 +92,7 @@ def test_the_line_of_requests_is_as_long_as_its_parameter_says(client, asker):
     assert again.result().success
 
 
-def test_long_requests_give_way_to_others_and_have_an_end(client, asker):
+def test_long_requests_yield_to_others_and_end_at_max_timeout(client, asker):
     long = [asker.solve_async(HARD, timeout=3600.0) for _ in range(3)]
     for link in ("wam_link4", "wam_link6", "wam_link7"):  # each takes a solver of its own
         other = asker.solve_async(WAM.tree.pose(link), link=link, timeout=LONGEST)
@@ -104,7 +104,7 @@ def test_long_requests_give_way_to_others_and_have_an_end(client, asker):
     assert all(words in each.result().message for each in long)
 
 
-def test_messages_without_end_are_not_kept(node, client, asker):
+def test_oversized_messages_do_not_fill_the_memory(node, client, asker):
     states = client.publisher(JointState, "joint_states", 1)
     served(client, asker)
     before = node.figures.rss
@@ -119,7 +119,7 @@ def test_messages_without_end_are_not_kept(node, client, asker):
     assert node.figures.rss < before + MUCH
 
 
-def test_words_of_others_forge_no_line_and_steer_no_terminal(node, client, asker):
+def test_log_lines_escape_control_characters_of_messages(node, client, asker):
     pose = PoseStamped()
     pose.header.frame_id = FORGED
     pose.pose.orientation.w = 1.0
@@ -141,7 +141,7 @@ def test_a_robot_given_by_parameter_is_not_replaced(client, asker):
     served(client, asker)
 
 
-def test_a_trajectory_that_is_too_long_is_refused_unread_and_the_longest_is_followed(arm):
+def test_too_long_trajectory_is_refused_and_the_longest_is_followed(arm):
     before = arm.node.figures.rss
     poses = trajectory([shifted()]).poses * (10 * MAX_POSES)
     arm.send(twist((0.0, 0.05, 0.0)))

@@ -44,7 +44,7 @@ def arm(private_domain):
         yield arm
 
 
-def test_a_target_behind_a_wall_brings_the_arm_to_it_and_no_nearer(arm):
+def test_target_behind_a_wall_stops_the_arm_at_min_distance(arm):
     arm.fresh(WALL)
     arm.streamer.targets.publish(stamped(shifted(y=0.5)))
     arm.wait_for_code(HALT)
@@ -69,7 +69,7 @@ def shown(arm):
     return {m.ns: m for m in markers if m.action == m.ADD}
 
 
-def test_objects_that_appear_in_the_way_are_kept_away_from(arm):
+def test_arm_comes_no_closer_to_an_object_added_during_motion(arm):
     """After a box appears near the arm at any place, no command comes closer to the box."""
     arm.fresh()
     post = box("post", off_tip(0.0, 0.2, 0.0), size=(0.1, 0.1, 0.1))
@@ -178,7 +178,7 @@ def tip_offset(arm):
     return WAM.fk(arm.q)[:3, 3] - TIP
 
 
-def test_the_tip_stays_in_its_workspace_and_comes_back_into_it(private_domain):
+def test_tip_stays_inside_workspace_bounds_shown_as_markers(private_domain):
     with Guarded("/bounded", **BOUNDS) as arm:
         assert "stays inside cell, above" in arm.process.wait_for_line("the stream keeps")
         arm.streamer.stream(lambda t: shifted(y=0.2 * t), 2.0)
@@ -207,7 +207,7 @@ def node(namespace, **parameters):
     return NodeProcess("-r", f"__ns:={namespace}", *words)
 
 
-def test_a_distance_that_links_never_have_is_refused_and_named(private_domain):
+def test_min_distance_that_links_cannot_keep_holds_targets_with_a_reason(private_domain):
     with (
         Client("/far") as client,
         node("/far", min_distance=0.5, influence_distance=0.6) as process,
@@ -223,7 +223,7 @@ def test_a_distance_that_links_never_have_is_refused_and_named(private_domain):
 
 
 @pytest.mark.parametrize("mode", ["required", "auto"])
-def test_without_geometry_required_moves_nothing_and_auto_follows(mode, private_domain, tmp_path):
+def test_without_geometry_required_avoidance_holds_and_auto_follows(mode, private_domain, tmp_path):
     file = tmp_path / "bare.urdf"
     urdf = shipped_urdf("wam").read_text()
     file.write_text(re.sub("<collision>.*?</collision>", "", urdf, flags=re.DOTALL))
@@ -252,7 +252,7 @@ def turned(angle):
     return START + angle * np.eye(7)[0]
 
 
-def test_another_arm_stands_where_it_is_measured(private_domain):
+def test_second_arm_is_avoided_at_its_measured_position(private_domain):
     """A driver moves the right arm into the way of the left one, which follows targets."""
     given = {"robot": URDF / "two_wams.urdf", "tip": "left_wam_tip"}
     with Client("/two") as client, node("/two", **given, stream_avoid_collisions="auto") as process:
@@ -276,7 +276,7 @@ def test_another_arm_stands_where_it_is_measured(private_domain):
 
 
 @pytest.mark.parametrize("name", ["max_linear_speed", "max_angular_speed"])
-def test_the_speed_of_the_tip_follows_limits_that_are_set_live(arm, name):
+def test_tip_speed_follows_limits_changed_live(arm, name):
     """The largest speed that is reached, with the limit, with half of it, and by the scale."""
     arm.fresh()
     is_angular = name == "max_angular_speed"

@@ -92,7 +92,7 @@ def start(stack, name, folder):
     return node, client
 
 
-def test_a_ready_node_compiles_nothing_and_checks_all_that_it_answers(lacking):
+def test_requests_with_avoidance_time_out_until_kernels_are_compiled(lacking):
     with ExitStack() as stack:
         with nobody_compiles(lacking):
             node, client = start(stack, "lacking", lacking)
@@ -144,7 +144,7 @@ def is_running(pid):
         return False
 
 
-def test_kernels_that_cannot_be_compiled_are_a_reason_and_no_success(lacking):
+def test_failed_kernel_compilation_makes_collision_checks_unavailable(lacking):
     """The process that compiles is killed, as where memory is short; its children still run."""
     with ExitStack() as stack, nobody_compiles(lacking):
         node, client = start(stack, "killed", lacking)
@@ -177,7 +177,7 @@ ASKED = (
 SPIN = "while True: pass"
 
 
-def test_no_request_takes_longer_than_its_timeout_and_50_ms(lacking):
+def test_requests_end_within_50_ms_of_their_timeout_while_compiling(lacking):
     """On a busy machine, from "ready" on, while kernels are compiled and loaded.
 
     The machine may put any process aside: an echo service in another process, called before each
@@ -223,7 +223,7 @@ def mesh_scene(mesh, number):
     return ApplyPlanningScene.Request(scene=world(added))
 
 
-def test_no_request_takes_longer_than_that_while_a_scene_is_built_of_large_meshes(kernel_cache):
+def test_requests_end_within_50_ms_of_their_timeout_while_fitting_meshes(kernel_cache):
     """The spheres of each mesh take seconds; requests are solved in the scene before.
 
     The thread of the scene waits for a core most of the time, if others use the machine; so only

@@ -68,7 +68,7 @@ def rviz(arm, window):
     return window
 
 
-def test_the_arm_follows_while_it_is_dragged_and_comes_to_where_it_is_let_go(arm, rviz):
+def test_arm_follows_a_dragged_marker_and_reaches_the_release_pose(arm, rviz):
     T = shifted(y=0.15, z=-0.05)
     del arm.statuses[:]
     rviz.press()
@@ -82,7 +82,7 @@ def test_the_arm_follows_while_it_is_dragged_and_comes_to_where_it_is_let_go(arm
     arm.assert_calm()
 
 
-def test_the_menu_pauses_resets_and_brings_an_unreachable_target_to_the_tip(arm, rviz):
+def test_menu_pauses_resets_and_moves_the_target_to_the_tip(arm, rviz):
     far = shifted(y=2.0)
     rviz.press()
     rviz.drag(far, frames=3)
@@ -114,7 +114,7 @@ def test_the_menu_pauses_resets_and_brings_an_unreachable_target_to_the_tip(arm,
     assert "Traceback" not in arm.node.output
 
 
-def test_another_robot_has_another_marker_and_the_node_ends_cleanly():
+def test_new_robot_gets_a_new_marker_and_the_node_exits_cleanly():
     arguments = ("-r", "__ns:=/changing", "-p", "interactive_marker:=true")
     with NodeProcess(*arguments) as node, Client("changing") as client:
         node.wait_for_line("waiting for a robot")

@@ -60,7 +60,7 @@ class Plugin:
 
 
 @SIDES
-def test_the_plugin_gets_solutions_one_after_another(arms_client, side):
+def test_srv_kinematics_plugin_requests_are_solved_in_sequence(arms_client, side):
     plugin = Plugin(arms_client, side)
     seed = [0.0] * 7
     for angle in (0.3, 0.6, 0.9):
@@ -77,7 +77,7 @@ def test_the_plugin_gets_solutions_one_after_another(arms_client, side):
         assert all(plugin.state[f"{other}_wam_j{i + 1}"] == 0.0 for i in range(7))
 
 
-def test_a_plugin_of_several_tips_gets_them_together(arms_client):
+def test_plugin_request_for_several_tips_solves_all_tips(arms_client):
     poses = [place(tip, "base", left_wam_j2=0.8, right_wam_j2=0.3) for tip in TIPS]
     fields = {"ik_link_names": list(TIPS), "pose_stamped_vector": poses}
     group = {"group_name": "both_arms", "avoid_collisions": True}
@@ -120,7 +120,7 @@ def test_pymoveit2_computes_ik(arms_client, side, link):
 
 
 @pytest.mark.parametrize("side", ["right"])
-def test_pymoveit2_computes_ik_from_a_start_that_is_given_as_a_list(arms_client, side):
+def test_pymoveit2_computes_ik_from_a_list_of_joint_positions(arms_client, side):
     stamped = place(f"{side}_wam_tip", f"{side}_wam_base", **{f"{side}_wam_j4": 1.1})
     stamped.header.stamp = now(arms_client)
     names = [f"{side}_wam_j{i + 1}" for i in range(7)]  # joints of the arm only
@@ -157,7 +157,7 @@ def test_the_groups_that_move_group_asks_for_are_those_of_the_node():
         assert entry["kinematics_solver_service_name"] == "/dls_ik/compute_ik"
 
 
-def test_a_client_of_moveit_servo_finds_its_names():
+def test_documented_remappings_serve_a_moveit_servo_client():
     """By the command of docs/moveit_servo.md."""
     from moveit_msgs import msg
 

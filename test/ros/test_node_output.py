@@ -96,7 +96,7 @@ def test_a_log_that_nobody_reads_does_not_stop_the_arm():
         assert_serves(arm)
 
 
-def test_streams_that_were_closed_are_not_taken_by_sockets():
+def test_closed_standard_streams_are_replaced_by_the_null_device():
     with Closed("closed", feedback_mode="none") as arm:
         assert arm.node.streams() == [os.devnull] * 3
         assert_serves(arm)

@@ -29,7 +29,7 @@ def at(q, T):
     return np.abs(WAM.fk(np.array(q)[::-1]) - T).max() < 1e-4
 
 
-def test_all_outputs_at_once_in_the_order_and_with_the_names_of_the_driver():
+def test_all_output_types_use_the_joint_order_and_names_of_the_driver():
     types = "output_type:=joint_state, joint_trajectory, position_array, joint_state"
     topics = "output_topic:=joint_states, jtc/joint_trajectory, forward/commands, shown"
     arguments = (
@@ -89,7 +89,7 @@ def seconds(duration):
     return duration.sec + 1e-9 * duration.nanosec
 
 
-def test_joint_states_of_a_driver_with_names_of_its_own():
+def test_driver_joint_names_are_translated_in_states_and_commands():
     arguments = ("-r", "__ns:=/named", *RENAMED)
     with NodeProcess(*arguments) as node, Client("named") as client:
         node.wait_for_line("ready", "/named/joint_states")

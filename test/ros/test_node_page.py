@@ -31,7 +31,7 @@ SHAPES = load_shapes(shipped_urdf("wam"))
 DRAWN = node_names("/arm", tuple(dict.fromkeys(piece.link for piece in SHAPES.pieces)))
 
 
-def test_page_of_a_node(private_domain, tmp_path):
+def test_page_shows_and_drives_a_running_node(private_domain, tmp_path):
     """It shows the node's arm, drives it, follows others, pauses it, and outlives it."""
     with NodeProcess(*ARGUMENTS) as node, Client(NAMESPACE) as client:
         node.wait_for_line("ready")
@@ -60,7 +60,7 @@ def test_page_of_a_node(private_domain, tmp_path):
                 wait_for_arm(page, STARTED)
 
 
-def test_without_a_node_the_command_ends_with_one_line(private_domain):
+def test_view_command_without_a_node_exits_with_a_one_line_error(private_domain):
     words = ("view", "--ros", "--namespace", "/nobody", "--patience", "0.1", "--no-browser")
     said = refusal(*words, code=MISSING)
     assert re.fullmatch(r"dls-ik: .*/nobody/dls_ik.*--namespace.*\n", said)

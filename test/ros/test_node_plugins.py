@@ -57,7 +57,7 @@ def arm(private_domain, tmp_path_factory):
         yield arm
 
 
-def test_a_plugin_brings_the_arm_to_a_wall_and_no_nearer(arm):
+def test_plugin_method_stops_the_arm_at_min_distance_from_a_wall(arm):
     arm.fresh(WALL)
     arm.streamer.targets.publish(stamped(shifted(y=0.5)))
     arm.wait_for_code(NEAR)
@@ -67,7 +67,7 @@ def test_a_plugin_brings_the_arm_to_a_wall_and_no_nearer(arm):
 
 
 @pytest.mark.parametrize("name", REASONS)
-def test_a_plugin_that_fails_stops_the_arm_and_is_named_and_the_node_lives(arm, name):
+def test_failing_plugin_stops_the_arm_is_named_and_can_be_replaced(arm, name):
     arm.fresh(WALL)
     assert arm.client.set_parameters(stream_method=name).successful
     arm.streamer.targets.publish(stamped(shifted(y=0.5)))
@@ -81,7 +81,7 @@ def test_a_plugin_that_fails_stops_the_arm_and_is_named_and_the_node_lives(arm, 
     arm.streamer.go(WAM.fk(START))
 
 
-def test_requests_are_solved_by_it_or_answered_with_its_failure(arm):
+def test_requests_are_solved_by_a_plugin_or_return_its_failure(arm):
     goal = np.array([0.1, 0.7, 0.1, 1.5, 0.1, 0.3, 0.1])
     for name, succeeds in (("damped", True), ("broken", False), ("auto", True)):
         assert arm.client.set_parameters(method=name).successful
@@ -100,9 +100,7 @@ def test_requests_are_solved_by_it_or_answered_with_its_failure(arm):
 @pytest.mark.parametrize(
     ("text", "reason"), [(None, "there is no plug-in"), ("1 / 0", "ZeroDivisionError")]
 )
-def test_a_file_that_cannot_be_used_ends_the_start_in_one_line(
-    private_domain, tmp_path, text, reason
-):
+def test_unusable_plugin_file_ends_the_start_with_a_reason(private_domain, tmp_path, text, reason):
     file = tmp_path / "bad.py"
     if text is not None:
         file.write_text(text)

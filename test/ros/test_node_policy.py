@@ -46,12 +46,12 @@ def not_here():
     return missing | ({full_name("~/get_type_description")} if is_humble else set())
 
 
-def test_the_profile_is_that_of_the_node():
+def test_policy_profile_names_the_node():
     profile = ET.parse(POLICY).getroot().find("enclaves/enclave/profiles/profile")
     assert (profile.get("ns"), profile.get("node")) == ("/", NODE)
 
 
-def test_policy_and_graph_agree_both_ways():
+def test_policy_permits_exactly_the_topics_and_services_of_the_node():
     outputs = "output_type:=joint_state,joint_trajectory,position_array"
     arguments = ["-r", f"__ns:={SPACE}", "-p", outputs, "-p", "use_sim_time:=true"]
     arguments += ["-p", "interactive_marker:=true"]

@@ -45,7 +45,7 @@ def bag(wam_node, home, tmp_path_factory):
     return folder, before, time.time()
 
 
-def test_times_are_those_of_the_motion(bag):
+def test_bag_times_match_the_motion_and_targets_have_no_stamp(bag):
     folder, before, after = bag
     found = recorded(folder)
     for topic, messages in found.items():

@@ -27,7 +27,7 @@ class Arm(Driver):
         super()._publish()
 
 
-def test_waits_faults_and_recovers():
+def test_node_waits_for_a_required_driver_and_recovers_from_its_faults():
     limits = {"measurement_timeout": 2.0, "max_deviation": 0.5}  # a busy machine is no fault
     with Watched("required", feedback_mode="required", **limits) as arm:
         waits_faults_and_recovers(arm)

@@ -54,7 +54,7 @@ CHANGES = [
 ]
 
 
-def test_parameters_change_while_the_arm_moves(arm):
+def test_parameter_changes_during_motion_keep_all_limits(arm):
     for change in CHANGES:
         arm.stream(turning, 0.3)
         result = arm.client.set_parameters(**change)
@@ -78,7 +78,7 @@ def test_when_stream_ends_is_live(arm):
     assert arm.client.set_parameters(when_stream_ends="settle").successful
 
 
-def test_joint_motion_where_local_motion_stalls(arm):
+def test_stalled_local_motion_continues_as_joint_motion(arm):
     q = WAM.random(rng=np.random.default_rng(13))
     arm.goes(WAM.fk(HOME), 1e-6)
     arm.send_alone(pose(WAM.fk(q)))

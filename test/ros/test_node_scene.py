@@ -156,7 +156,7 @@ def test_no_answer_is_in_collision_while_the_scene_changes(client):
     assert moved > 0.4 * len(goals), "the seed was in collision, another answer was found"
 
 
-def test_the_pair_is_named_where_only_collisions_reach_the_pose(client):
+def test_pose_reachable_only_in_collision_returns_the_colliding_pair(client):
     tip = WAM.fk(Q)[:3, 3]
     assert apply(client, world(box("crate", tip, size=(0.3, 0.3, 0.3))))
     asked = ik_request(WAM.fk(Q), timeout=1.0, avoid_collisions=True)
@@ -167,7 +167,7 @@ def test_the_pair_is_named_where_only_collisions_reach_the_pose(client):
     assert ask(client, Q, avoid=False).error_code.val == 1
 
 
-def test_the_parameter_decides(client):
+def test_avoid_collisions_parameter_overrides_the_request(client):
     tip = WAM.fk(Q)[:3, 3]
     assert apply(client, world(box("crate", tip, size=(0.3, 0.3, 0.3))))
     expected = {"always": (-31, -31), "ignore": (1, 1), "request": (-31, 1)}
@@ -177,7 +177,7 @@ def test_the_parameter_decides(client):
         assert tuple(found) == codes, value
 
 
-def test_constraints_and_clearance_go_with_the_scene(client):
+def test_constraints_and_clearance_solve_type_respect_the_scene(client):
     pole = box("pole", ELBOW, size=(0.04, 0.04, 0.04))
     assert apply(client, world(pole))
     aside = JointConstraint(joint_name="wam_j3", position=Q[2], weight=1.0)
@@ -198,7 +198,7 @@ def test_constraints_and_clearance_go_with_the_scene(client):
     assert scene.distance(farthest).distance > scene.distance(first).distance + 0.01
 
 
-def test_validity_names_bodies_and_points_of_contacts(client):
+def test_state_validity_reports_bodies_and_points_of_contacts(client):
     assert validity(client, Q).valid
     assert apply(client, world(box("pole", ELBOW, size=(0.05, 0.05, 0.05))))
     response = validity(client, Q)
@@ -216,7 +216,7 @@ def test_validity_names_bodies_and_points_of_contacts(client):
     np.testing.assert_allclose(point, ELBOW, atol=0.1)
 
 
-def test_validity_of_a_group_and_of_constraints(client):
+def test_state_validity_checks_the_group_and_constraints(client):
     assert apply(client, world(box("cup", ELBOW, size=(0.02, 0.02, 0.02))))
     assert not validity(client, Q, group="arm").valid
     assert validity(client, Q, group="wrist").valid, "it moves no link that touches the cup"
@@ -230,7 +230,7 @@ def test_validity_of_a_group_and_of_constraints(client):
     assert response.constraint_result[0].distance == pytest.approx(0.4)
 
 
-def test_carried_objects_of_the_scene_and_of_requests_count(client):
+def test_attached_objects_of_scene_and_request_are_checked(client):
     rod = box("rod", (0.0, 0.0, 0.2), size=(0.02, 0.02, 0.3), frame="wam_tip")
     held = carried("wam_link7", rod, "wam_tip", "wam_link6")
     T = WAM.fk(Q)
@@ -325,7 +325,7 @@ def with_joints(names):
     return scene
 
 
-def test_a_scene_that_does_not_fit_is_refused_and_the_one_before_stays(client):
+def test_invalid_scene_is_refused_and_the_previous_scene_kept(client):
     assert apply(client, world(box("kept", (0.0, 0.0, 3.0))))
     for words, make in REFUSED.items():
         assert not apply(client, make()), words
@@ -333,14 +333,14 @@ def test_a_scene_that_does_not_fit_is_refused_and_the_one_before_stays(client):
         assert objects_of(client) == {"kept"}, words
 
 
-def test_unsupported_parts_are_said_once_by_name(client):
+def test_unsupported_octomap_is_logged_once(client):
     for _ in range(2):
         assert apply(client, octomap())
     client.process.wait_for_line("octomap is not supported")
     assert client.process.count("octomap is not supported") == 1
 
 
-def test_a_message_of_megabytes_is_not_read_and_the_whole_scene_is_asked_for(client):
+def test_oversized_scene_message_is_ignored_and_a_full_scene_requested(client):
     asked = len(client.move_group.asked)
     publisher = client.publisher(CollisionObject, "collision_object", 10)
     large = box("large", (0.0, 0.0, 3.0))
@@ -366,7 +366,7 @@ def test_a_mesh_of_thin_triangles_does_not_fill_the_memory(client):
     assert peak_memory(client.process.process.pid) < before + 300.0  # [MiB]
 
 
-def test_parts_of_the_scene_are_told_apart(client):
+def test_only_requested_scene_components_are_returned(client):
     assert apply(client, world(box("kept", (0.0, 0.0, 3.0))))
     parts = PlanningSceneComponents
     names = scene_of(client, parts.WORLD_OBJECT_NAMES)
@@ -440,9 +440,7 @@ def test_the_scene_is_replaced_with_the_robot(private_domain):
 WITHOUT = "import sys\nsys.modules['coal'] = None\n"
 
 
-def test_without_the_library_answers_are_free_by_the_spheres_and_that_is_said(
-    tmp_path, private_domain
-):
+def test_without_coal_spheres_decide_collisions_and_a_warning_is_logged(tmp_path, private_domain):
     """The library judges here, where it is installed."""
     (tmp_path / "sitecustomize.py").write_text(WITHOUT)
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
@@ -473,7 +471,7 @@ def test_without_the_library_answers_are_free_by_the_spheres_and_that_is_said(
         assert not validity(client, Q).valid
 
 
-def test_an_answer_says_that_a_robot_has_nothing_to_check(private_domain, tmp_path):
+def test_answers_report_that_a_robot_has_no_collision_geometry(private_domain, tmp_path):
     file = tmp_path / "bare.urdf"
     file.write_text(re.sub(r"(?s)<collision>.*?</collision>", "", shipped_urdf("wam").read_text()))
     with (
@@ -489,7 +487,7 @@ def test_an_answer_says_that_a_robot_has_nothing_to_check(private_domain, tmp_pa
         assert node.count("WARN", "a request has avoid_collisions") == 1
 
 
-def test_a_file_gives_the_scene_at_the_start(private_domain, tmp_path):
+def test_scene_file_is_loaded_at_the_start_or_holds_the_stream(private_domain, tmp_path):
     """A file that does not fit keeps the stream from moving, and both name file and object."""
     table = "table\n* table\n0 0 -0.6\n0 0 0 1\n1\nbox\n1 1 0.1\n0 0 0\n0 0 0 1\n0 0 0 0\n0\n.\n"
     good, bad = tmp_path / "table.scene", tmp_path / "cup.yaml"

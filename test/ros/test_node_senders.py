@@ -21,7 +21,7 @@ def arm():
         assert arm.node.end() == 0
 
 
-def test_topics_that_take_turns_are_rivals_for_a_while():
+def test_alternating_topics_are_rivals_until_the_window_has_passed():
     rivals = RivalTargets()
     for k in range(100):
         rivals.note("a", 0.01 * k)
@@ -33,7 +33,7 @@ def test_topics_that_take_turns_are_rivals_for_a_while():
     assert rivals.topics(1.0 + RIVAL_WINDOW + 0.5) == []
 
 
-def test_a_person_who_changes_the_sender_now_and_then_is_no_rival():
+def test_occasional_topic_changes_are_not_rivals():
     rivals = RivalTargets()
     for k in range(50):
         rivals.note("ab"[k % 2], 0.5 * RIVAL_WINDOW * k)
@@ -68,5 +68,5 @@ def test_two_nodes_that_send_different_types_are_named_with_their_topics(arm):
         (-1.8e9, ("system clock", "use_sim_time", "/clock")),
     ],
 )
-def test_the_probable_clock_of_a_stamp_and_the_remedy_are_told(age, words):
+def test_stamp_advice_names_the_probable_clock_and_the_remedy(age, words):
     assert [each for each in words if each not in stamp_advice(age)] == []

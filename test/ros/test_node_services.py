@@ -83,7 +83,7 @@ def test_broken_parameter_message_does_not_end_the_node(client, wam_node):
     assert wam_node.process.poll() is None
 
 
-def test_any_method_serves_and_changes_while_it_runs(wam_node, client):
+def test_kdl_methods_can_be_selected_live_and_solve_requests(wam_node, client):
     pytest.importorskip("PyKDL", reason="needs PyKDL")
     names, rng = WAM.joint_names, np.random.default_rng(2)
     with IkClient(joint_names=names, patience=SOON) as asker:

@@ -100,7 +100,7 @@ def says_that_there_is_no_robot(node, client):
     assert said()[-1].message == "no robot yet"
 
 
-def test_robot_comes_late_and_bad_ones_before_it():
+def test_invalid_descriptions_are_refused_until_a_valid_robot_arrives():
     arguments = ("-r", "__ns:=/late", "-p", "output_joints:=joint2,joint1")
     with NodeProcess(*arguments) as node, Client("late") as client:
         states = client.listen(JointState, "joint_states")
@@ -148,7 +148,7 @@ def test_latched_robot_is_found_by_a_node_that_comes_later():
             assert_no_traceback(node)
 
 
-def test_unusable_robot_of_a_parameter_leaves_the_node_up_and_says_what_mends_it(tmp_path):
+def test_unusable_robot_parameter_keeps_the_node_running_with_a_remedy(tmp_path):
     file = tmp_path / "two.urdf"
     file.write_text(urdf("a b c", joint("j"), joint("k", child="c")))
     with NodeProcess("-r", "__ns:=/tips", "-p", f"robot:={file}") as node, Client("tips") as client:
@@ -177,13 +177,13 @@ def test_unusable_robot_of_a_parameter_leaves_the_node_up_and_says_what_mends_it
         ({"robot": "wam", "tip": "wam_base"}, "wam_base"),
     ],
 )
-def test_robot_that_is_not_there_is_explained(given, words):
+def test_unknown_robots_files_and_links_are_refused_by_name(given, words):
     with pytest.raises(RefusedError, match=words):
         robot_from_parameters(Parameters().changed(given))
 
 
 @pytest.mark.installed
-def test_robot_of_a_file_namespace_and_remapping():
+def test_robot_file_namespace_and_remapped_names_are_used():
     file = URDF / "puma560.urdf"
     arguments = ("-r", "__ns:=/left", "-r", "compute_fk:=forward", "-r", "__node:=solver")
     arguments += ("-p", "robt:=wam")
@@ -261,7 +261,7 @@ gc.callbacks.append(tell)
 """
 
 
-def test_a_ready_node_does_not_look_at_all_its_objects(tmp_path):
+def test_ready_node_runs_no_full_garbage_collection(tmp_path):
     """That stops all threads for tenths of a second, and so the stream."""
     (tmp_path / "sitecustomize.py").write_text(COLLECTED)
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
@@ -311,7 +311,7 @@ def test_a_start_that_fails_ends_with_one_line_and_code_1(tmp_path):
             assert len(process.lines) == 1, process.output
 
 
-def test_signal_while_kernels_are_compiled(tmp_path):
+def test_sigint_during_kernel_compilation_exits_cleanly(tmp_path):
     with NodeProcess("-p", "robot:=wam", NUMBA_CACHE_DIR=str(tmp_path)) as node:
         node.wait_for_line("compiling kernels")
         assert node.end(signal.SIGINT) == 0
@@ -319,7 +319,7 @@ def test_signal_while_kernels_are_compiled(tmp_path):
         assert_no_traceback(node)
 
 
-def test_a_damaged_kernel_cache_is_no_obstacle(kernel_cache):
+def test_damaged_kernel_cache_is_recompiled(kernel_cache):
     for damaged in kernel_cache.rglob("table.fill-*"):
         damaged.write_bytes(b"")
     arguments = ("-r", "__ns:=/damaged", "-p", "robot:=planar_2r")
@@ -350,7 +350,7 @@ def test_help_is_printed_and_a_foreign_argument_is_refused(module):
     assert "-p NAME:=VALUE" in refused.stderr
 
 
-def test_a_robot_of_a_xacro_file_with_arguments_and_bad_mimics_elsewhere(tmp_path):
+def test_xacro_file_with_arguments_and_an_invalid_mimic_joint_is_loaded(tmp_path):
     pytest.importorskip("xacro", reason="needs xacro")
     follower = '<limit lower="-1" upper="1" effort="1" velocity="1"/><mimic joint="nobody"/>'
     text = urdf("a b f", joint("j", "continuous"), joint("g", child="f", detail=follower))

@@ -41,7 +41,7 @@ def assert_calm(states, limit=WAM.velocity):
     assert (moved <= np.outer(elapsed + 4 * PERIOD, limit)).all()
 
 
-def test_figure_is_followed(streamer):
+def test_figure_of_eight_is_followed_within_limits(streamer):
     streamer.go(figure_of_eight(0.0))
     del streamer.states[:-1]  # the first target may be asked about before the first answer
     errors = streamer.stream(figure_of_eight, 4.0)

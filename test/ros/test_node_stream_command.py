@@ -72,7 +72,7 @@ def test_a_circle_is_followed_recorded_and_drawn(tmp_path):
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_recorded_path_with_times(tmp_path):
+def test_timed_path_file_is_followed_and_recorded_to_a_bag(tmp_path):
     T = WAM.fk(HOME)
     path, bag = tmp_path / "poses.csv", tmp_path / "way.bag"
     quaternion = ",".join(map(str, quaternion_from_rotation(T[:3, :3])))
@@ -114,7 +114,7 @@ def test_a_twist_moves_the_tip_along_an_axis(tmp_path):
     assert code == 0, err
 
 
-def test_what_cannot_be_followed():
+def test_refused_and_unreachable_targets_exit_with_code_1():
     code, out, err = stream("--xyz", 0.4, 0, 0.5, "--frame", "nowhere")
     assert code == 1
     assert out.startswith("refused")
@@ -126,7 +126,7 @@ def test_what_cannot_be_followed():
     assert "target out of reach" in err
 
 
-def test_nobody_there():
+def test_missing_node_exits_with_code_3_and_a_one_line_error():
     code, out, err = stream("--circle", 0.1, "--namespace", "nobody", "--patience", 2)
     assert (code, out) == (3, "")
     assert "/nobody/target_pose" in err
@@ -136,7 +136,7 @@ def test_nobody_there():
     assert "/somebody/tip_pose" in err
 
 
-def test_a_node_that_goes_away_and_ctrl_c_that_stops_the_arm(at_home):
+def test_lost_node_exits_with_code_3_and_ctrl_c_stops_the_arm(at_home):
     words = ["--twist", "0", "0", "0.01", "0", "0", "0", "--for", "1000", "--namespace", "mortal"]
     with NodeProcess("-r", "__ns:=/mortal", "-p", "robot:=wam") as node:
         node.wait_for_line("ready")
@@ -186,7 +186,7 @@ def draw(file, picture):
     return stream(*words, "--plot", picture, "--robot", file)
 
 
-def test_a_picture_has_base_tip_and_joints_of_the_node(forked, tmp_path, monkeypatch):
+def test_plot_uses_base_tip_and_joints_of_the_node(forked, tmp_path, monkeypatch):
     shown = {}
 
     def keep(robot, times, q, goals):
@@ -205,7 +205,7 @@ def test_a_picture_has_base_tip_and_joints_of_the_node(forked, tmp_path, monkeyp
     assert mean == pytest.approx(said, rel=0.1, abs=1e-5), "picture and summary agree"
 
 
-def test_what_a_picture_lacks_is_said_before_the_arm_moves(forked, tmp_path):
+def test_missing_plot_inputs_are_refused_before_motion(forked, tmp_path):
     picture = tmp_path / "way.png"
     words = ["--circle", 0.05, "--namespace", "forked", "--plot", picture]
     for robot, said in (([], "by --robot FILE"), (["--robot", "wam"], "'base_link'")):
@@ -216,7 +216,7 @@ def test_what_a_picture_lacks_is_said_before_the_arm_moves(forked, tmp_path):
     assert not picture.exists()
 
 
-def test_what_was_heard_is_kept_where_it_cannot_be_drawn(forked, tmp_path, monkeypatch):
+def test_recording_is_saved_as_csv_if_the_plot_fails(forked, tmp_path, monkeypatch):
     def fail(*_):
         raise OSError(28, "No space left on device")
 
@@ -228,6 +228,6 @@ def test_what_was_heard_is_kept_where_it_cannot_be_drawn(forked, tmp_path, monke
         assert len(list(csv.DictReader(file))) > 10
 
 
-def test_a_viewer_of_a_named_robot_has_base_and_tip_of_the_node(forked):
+def test_viewer_of_a_given_robot_uses_base_and_tip_of_the_node(forked):
     with remote(ChosenRobot(str(forked), None, None), "forked", 60.0) as shown:
         assert (shown.robot.base, shown.robot.tip) == ("base_link", "tip")

@@ -80,7 +80,7 @@ def test_robot_joints_and_method_are_those_of_the_node(source):
         np.testing.assert_allclose(sample.q, streamer.states[-1].position, atol=1e-3)
 
 
-def test_an_arm_goes_on_to_where_a_drag_ends_long_before_it_is_there(source):
+def test_arm_reaches_the_end_of_a_drag_after_targets_have_stopped(source):
     step_until(source, lambda sample: sample.state != "NO_ROBOT", "the node")
     for T in (NEAR, FAR, FAR, FAR):  # a stream that stops
         source.set_target(T)
@@ -91,7 +91,7 @@ def test_an_arm_goes_on_to_where_a_drag_ends_long_before_it_is_there(source):
     assert sample.position_error < 1e-3
 
 
-def test_targets_of_others_are_seen(source):
+def test_targets_of_other_publishers_are_shown(source):
     message = stamped(NEAR)
     with Client(NAMESPACE) as client:
         targets = client.publisher(PoseStamped, "target_pose", 1)
@@ -117,7 +117,7 @@ def test_method_and_parameters_are_changed_in_the_node(source):
     source.set_method("ctp+sd+svf")
 
 
-def test_the_scene_of_the_node_is_shown_and_changed(source, tmp_path):
+def test_scene_changes_are_synchronized_with_the_node(source, tmp_path):
     """What others add comes; what is added, moved and removed here the node has then."""
     mirror = source.scene.scene
 
@@ -161,7 +161,7 @@ def test_the_scene_of_the_node_is_shown_and_changed(source, tmp_path):
         source.scene.load(str(file))
 
 
-def test_pause_and_reset(source):
+def test_pause_resume_and_reset_control_the_node(source):
     source.pause(True)
     step_until(source, lambda sample: sample.state == "PAUSED", "the pause")
     source.pause(False)
@@ -174,14 +174,14 @@ def test_pause_and_reset(source):
         source.place(HOME)
 
 
-def test_without_a_node_the_robot_is_not_known():
+def test_missing_node_and_invalid_namespace_raise():
     with pytest.raises(ServiceMissingError, match="/nowhere/dls_ik/get_parameters"):
         NodeSource(namespace="/nowhere", patience=0.2)
     with pytest.raises(OptionError, match=r"namespace.*'a b'"):
         NodeSource(namespace="a b")
 
 
-def test_a_node_may_come_late_and_come_again():
+def test_source_connects_to_a_late_and_a_restarted_node():
     source = NodeSource(DescribedRobot(UPPER, shipped_urdf("wam")), "/late")
     try:
         assert "waiting for /late/dls_ik" in source.step(0.0).message
@@ -202,7 +202,7 @@ def test_a_node_may_come_late_and_come_again():
         source.close()
 
 
-def test_a_page_with_another_base_than_the_node_says_so():
+def test_different_base_of_page_and_node_is_reported_with_a_remedy():
     whole = NodeSource(DescribedRobot(WAM, shipped_urdf("wam")), "/upper")
     try:
         with NodeProcess("-r", "__ns:=/upper", *UPPER_ARGUMENTS):
@@ -212,7 +212,7 @@ def test_a_page_with_another_base_than_the_node_says_so():
         whole.close()
 
 
-def test_shapes_are_equal_whatever_their_pose_and_the_memory_around_them():
+def test_object_shapes_are_compared_by_value_and_without_the_pose():
     def crate(x):
         shape = SolidPrimitive(type=SolidPrimitive.BOX, dimensions=[0.1, 0.2, 0.3])
         message = CollisionObject(id="crate", primitives=[shape])

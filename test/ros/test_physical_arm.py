@@ -95,7 +95,7 @@ def in_the_way(offset=0.5):
 
 
 @pytest.mark.parametrize("name", ["wam", "puma560"])
-def test_the_model_has_the_inertia_and_weight_that_mujoco_reads_from_the_file(name):
+def test_mass_matrix_and_bias_forces_equal_those_of_mujocos_urdf_reader(name):
     robot = RobotModel.from_urdf(shipped_urdf(name))
     ours = RobotPhysics(robot.tree, {}).build().model
     theirs = mujoco.MjModel.from_xml_string(shipped_urdf(name).read_text())
@@ -115,7 +115,7 @@ def test_the_model_has_the_inertia_and_weight_that_mujoco_reads_from_the_file(na
 
 
 @pytest.mark.parametrize(("effort", "w"), [(1000.0, 2.0 * np.pi * 5.0), (1.0, 10.0)])
-def test_a_drive_answers_a_step_as_its_bandwidth_or_its_effort_says(effort, w):
+def test_step_response_of_a_drive_matches_its_bandwidth_or_effort(effort, w):
     """Critically damped; with little effort, as stiff as full effort at the given error allows."""
     robot = RobotModel.from_urdf(HINGE.format(mass=ROD, effort=effort))
     options = {"bandwidth": 5.0, "full_effort_error": 1.0 / (0.5 * 10.0**2)}
@@ -128,7 +128,7 @@ def test_a_drive_answers_a_step_as_its_bandwidth_or_its_effort_says(effort, w):
     assert rows[-1] > 0.9e-3
 
 
-def test_drives_hold_the_weight_as_far_as_they_know_it_and_are_able_to():
+def test_arm_sags_with_partial_compensation_or_insufficient_effort():
     run = Run()
     assert np.abs(run.go(0.5) - HOME).max() < 1e-9
     weight = run.sim.cycle(run.t).effort  # weight of the whole arm
@@ -147,7 +147,7 @@ def test_drives_hold_the_weight_as_far_as_they_know_it_and_are_able_to():
     assert figures.weakest == "wam_j2"
 
 
-def test_a_figure_is_followed_as_far_behind_as_the_bandwidth_says():
+def test_tracking_lag_matches_the_drive_bandwidth():
     """Without velocity feedforward a critically damped drive lags by 2 / w more."""
     lags = {}
     for feed_forward in (1.0, 0.0):
@@ -164,7 +164,7 @@ def test_hard_stops_are_at_the_position_limits():
     assert WAM.upper[0] < run.go(1.5)[-1, 0] < WAM.upper[0] + 0.05
 
 
-def test_an_arm_that_runs_into_a_box_stops_there_and_each_contact_counts_once():
+def test_arm_stops_at_a_box_and_each_contact_is_counted_once():
     run = Run()
     goal = HOME + np.array([1.0, 0, 0, 0, 0, 0, 0])
     run.hold(goal)
@@ -193,7 +193,7 @@ def test_an_arm_that_runs_into_a_box_stops_there_and_each_contact_counts_once():
     assert run.counts == before
 
 
-def test_what_a_link_carries_touches_the_world_but_not_its_own_links():
+def test_attached_object_contacts_the_world_but_not_its_touch_links():
     run = Run()
     tip = WAM.fk(HOME)
     held = tuple(box("held", (0, 0, 0), (0.02, 0.02, 0.5)).parts)
@@ -208,7 +208,7 @@ def test_what_a_link_carries_touches_the_world_but_not_its_own_links():
 
 
 @pytest.mark.parametrize(("half", "touches"), [(0.02, True), (0.0, True), (-0.5, False)])
-def test_planes_and_meshes_are_where_they_are_said_to_be(half, touches):
+def test_planes_and_meshes_are_touched_at_their_given_pose(half, touches):
     """A floor just above or below the lowest point of the tip; and a flat or solid mesh."""
     tip = WAM.fk(HOME)[:3, 3]
     run = Run()
@@ -228,7 +228,7 @@ def test_planes_and_meshes_are_where_they_are_said_to_be(half, touches):
     assert any("plate" in event.names for event in run.sim.contacts.events) == touches
 
 
-def test_a_mesh_that_is_not_convex_touches_by_its_surface():
+def test_concave_mesh_is_touched_at_its_surface_not_its_hull():
     """The tip in the notch of an L, whose convex hull contains it; the L then moves into it."""
     R = np.array([[-1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 1.0, 0.0]])
     notch = R @ np.array([0.6, 0.6, 0.25])
@@ -243,7 +243,7 @@ def test_a_mesh_that_is_not_convex_touches_by_its_surface():
     assert not run.physics.solids.note
 
 
-def test_a_gripper_without_masses_efforts_or_limits_moves_all_the_same():
+def test_gripper_without_masses_efforts_or_limits_is_simulated():
     robot = RobotModel.from_urdf(GRIPPER, tip="palm")
     run = Run(robot, [0.2, 0.0], all_joints=True)
     notes = " ".join(run.physics.notes)
@@ -265,7 +265,7 @@ def test_a_gripper_without_masses_efforts_or_limits_moves_all_the_same():
     assert rows[-1, 0] == pytest.approx(0.04, abs=1e-4)
 
 
-def test_a_pause_is_caught_up_as_far_as_an_arm_may_move_in_it():
+def test_simulation_catches_up_at_most_max_simulated_lag():
     run = Run()
     goal = HOME + 0.2
     run.hold(goal)
@@ -277,7 +277,7 @@ def test_a_pause_is_caught_up_as_far_as_an_arm_may_move_in_it():
     assert found.lost == pytest.approx(now - MAX_SIMULATED_LAG)
 
 
-def test_parameters_change_the_drives_of_an_arm_that_runs():
+def test_drive_parameters_and_freeze_apply_to_a_running_arm():
     run = Run()
     given = {"physics": True, "initial_positions": list(HOME)}
     run.sim.change(SimArmParameters().changed({**given, "effort_scale": 0.2}), 0.0)
@@ -293,7 +293,7 @@ def test_parameters_change_the_drives_of_an_arm_that_runs():
         run.sim.change(SimArmParameters().changed({"initial_positions": [1.0]}), 0.0)
 
 
-def test_what_cannot_be_simulated_is_refused_in_one_line():
+def test_invalid_physics_parameters_and_masses_are_refused():
     for given, words in (
         ({"physics": True, "joint_names": "a"}, "'physics' needs the links of a robot"),
         ({"scene": "cell.yaml"}, "'scene' needs physics; add --physics"),

@@ -202,7 +202,7 @@ def rig(physical_rig):
     return rig
 
 
-def test_the_arm_follows_as_closely_as_its_drives_are_quick(rig):
+def test_tracking_error_is_bounded_by_the_drive_bandwidth(rig):
     effort = np.array(rig.states[-1].effort)
     assert 10.0 < abs(effort[1]) < 60.0, "the weight of the arm"
     rig.follows()
@@ -221,7 +221,7 @@ def tracking_error(report):
     return float(values["maximum tracking error [rad or m]"])
 
 
-def test_a_drive_that_is_too_weak_shows(rig):
+def test_insufficient_effort_causes_a_warning_and_a_sagging_arm(rig):
     before = rig.rests()
     rig.set_arm(effort_scale=0.2)
 
@@ -234,7 +234,7 @@ def test_a_drive_that_is_too_weak_shows(rig):
     )
 
 
-def test_an_arm_whose_process_stops_goes_on_where_the_node_knows_it_to_be(rig):
+def test_suspended_arm_process_resumes_motion_without_a_jump(rig):
     rig.follows()
     rig.arm.process.send_signal(signal.SIGSTOP)
     rig.client.spin_for(1.5)
@@ -246,7 +246,7 @@ def test_an_arm_whose_process_stops_goes_on_where_the_node_knows_it_to_be(rig):
     assert np.abs(np.diff(q, axis=0)).max() < 0.5, "what it moved meanwhile, and no more"
 
 
-def test_the_stream_keeps_away_from_a_wall_that_appears_and_goes_on(rig):
+def test_stream_avoids_a_wall_added_during_motion_without_contact(rig):
     """Nothing touches, though the arm goes as near as it may; the last test has the other case."""
     rig.wall()
     rig.client.spin_for(0.5)
@@ -261,7 +261,7 @@ def test_the_stream_keeps_away_from_a_wall_that_appears_and_goes_on(rig):
     rig.follows()
 
 
-def test_after_a_kill_of_the_node_the_arm_goes_along_the_last_stop(rig):
+def test_killed_node_leaves_the_arm_on_its_last_stop_trajectory(rig):
     rig.follows()
     rig.stream_until(
         lambda: np.abs(rig.trajectories[-1].points[0].velocities).max() > 0.3, "a fast command"
@@ -297,7 +297,7 @@ def test_without_avoidance_the_arm_runs_into_the_wall_and_contacts_are_counted(r
     assert int(line.partition("contacts: ")[2].split()[0]) >= count > 0
 
 
-def test_objects_come_from_a_file_and_one_that_cannot_be_read_is_refused(private_domain, tmp_path):
+def test_scene_file_is_loaded_and_a_missing_file_ends_the_start(private_domain, tmp_path):
     """A post in the shoulder of the arm; then no file, with the option of the command line."""
     scene = tmp_path / "cell.scene"
     scene.write_text("cell\n* post\n1\nbox\n0.1 0.1 2\n0.4 0.0 0.5\n0 0 0 1\n0 0 0 0\n.\n")
@@ -315,7 +315,7 @@ def test_objects_come_from_a_file_and_one_that_cannot_be_read_is_refused(private
     assert "Traceback" not in done.stderr
 
 
-def test_an_arm_that_starts_later_asks_the_node_for_its_objects(private_domain, tmp_path):
+def test_arm_started_late_requests_the_objects_of_the_node(private_domain, tmp_path):
     """What was published before, beside what only the file of the arm has."""
     file = tmp_path / "floor.scene"
     file.write_text(

@@ -64,7 +64,7 @@ def wait_for(condition):
         time.sleep(0.001)
 
 
-def test_changes_are_in_the_model_though_others_always_wait(objects):
+def test_model_is_updated_while_further_changes_are_queued(objects):
     held, go = objects.block()
     assert held.wait(LONG)
     objects.publish("a")
@@ -77,7 +77,7 @@ def test_changes_are_in_the_model_though_others_always_wait(objects):
         end.set()
 
 
-def test_an_object_that_is_refused_keeps_no_later_one_out(objects, monkeypatch):
+def test_refused_object_does_not_block_later_objects(objects, monkeypatch):
     robot, build = objects.arm.robot, objects.arm.robot.build
 
     def refuse(scene):
@@ -92,7 +92,7 @@ def test_an_object_that_is_refused_keeps_no_later_one_out(objects, monkeypatch):
     assert present(objects.arm) == {"a", "b"}
 
 
-def test_changes_that_wait_for_a_robot_before_are_not_of_the_one_after(objects):
+def test_changes_queued_for_a_previous_robot_are_discarded(objects):
     held, go = objects.block()
     assert held.wait(LONG)
     objects.publish("a")

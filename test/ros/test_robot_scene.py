@@ -162,7 +162,7 @@ def test_poses_in_frames_of_tf_are_transformed(bench):
     assert set(bench.scene.find(robot.tree).objects) == {"a"}
 
 
-def test_waiting_changes_share_the_work_for_spheres(bench, monkeypatch):
+def test_queued_changes_share_one_sphere_fitting_budget(bench, monkeypatch):
     monkeypatch.setattr(sphere_fit, "SHARED_WORK", 2_000_000)
     monkeypatch.setattr(spheres, "kept_folder", lambda: None)
     robot, _ = bench.use()
@@ -181,7 +181,7 @@ def test_waiting_changes_share_the_work_for_spheres(bench, monkeypatch):
 
 
 @pytest.mark.parametrize(("num_failures", "is_known"), [(3, True), (100, False)])
-def test_objects_of_a_file_wait_for_their_frames(bench, num_failures, is_known):
+def test_file_objects_wait_for_unknown_frames_until_a_timeout(bench, num_failures, is_known):
     robot, _ = bench.use()
     scene, times = bench.scene.find(robot.tree), iter(range(1000))
     change = read_scene(

@@ -61,7 +61,7 @@ def test_a_group_moves_its_own_arm_alone(arms, side):
     assert moved_joints(found) == {side[0]}
 
 
-def test_each_group_has_its_base_method_and_time(arms):
+def test_each_group_has_its_own_base_method_and_timeout(arms):
     right = arms.group("right_arm")
     assert (right.solver.robot.base, right.solver.method) == ("right_wam_base", "svf+sd")
     left = arms.group("left_arm")
@@ -69,7 +69,7 @@ def test_each_group_has_its_base_method_and_time(arms):
     assert (left.timeout, right.timeout) == (0.05, 0.3)
 
 
-def test_a_pose_of_no_link_is_for_the_tip_of_the_group(arms):
+def test_pose_without_a_link_applies_to_the_tip_of_the_group(arms):
     T = place("right_wam_tip", right_wam_j4=1.4)
     stamped = PoseStamped(pose=pose_from_matrix(T))
     found = values(ask(arms, stamped, current=CURRENT, group_name="right_arm"))
@@ -84,14 +84,14 @@ def test_two_tips_are_reached_together(arms):
     solved(arms, dict(reversed(poses.items())), group_name="both_arms")
 
 
-def test_links_attached_to_the_tips_are_reached_as_well(arms):
+def test_links_fixed_to_the_tips_are_reached_with_a_cached_chain(arms):
     links = ["right_wam_link7", "left_wam_tip"]
     solved(arms, {link: place(link, right_wam_j1=0.5) for link in links}, group_name="both_arms")
     group = arms.group("both_arms")
     assert arms.ik_chain(group, links) is arms.ik_chain(group, links), "found once"
 
 
-def test_a_tip_that_no_pose_is_given_for_stays(arms):
+def test_tip_without_a_pose_keeps_its_pose(arms):
     poses = {"left_wam_tip": place("left_wam_tip", left_wam_j1=0.5)}
     found = solved(arms, poses, group_name="both_arms")
     np.testing.assert_allclose(TREE.pose("right_wam_tip", found), place("right_wam_tip"), atol=3e-6)
@@ -127,7 +127,7 @@ def test_unknown_groups_are_refused_with_the_known_ones(arms):
         ({"tip": "right_wam_link5"}, "right_wam_link5"),
     ],
 )
-def test_which_tip_follows_targets(given, tip):
+def test_stream_group_or_tip_determines_the_tip_that_follows_targets(given, tip):
     arms = two_arms(**given)
     assert arms.robot.tip == arms.controller.robot.tip == tip
     assert arms.group("").solver.robot is arms.robot
@@ -146,7 +146,7 @@ def test_which_tip_follows_targets(given, tip):
         ({"group.both_arms.method": "kdl_lma"}, "'both_arms'.*kdl_lma"),
     ],
 )
-def test_groups_that_do_not_fit_the_robot(given, words):
+def test_groups_that_do_not_fit_the_robot_are_refused(given, words):
     with pytest.raises((OptionError, MethodError), match=words):
         two_arms(tip="right_wam_tip", **given)
 
@@ -163,7 +163,7 @@ def test_groups_that_do_not_fit_the_robot(given, words):
         ({"groups": "both_arms", "group.both_arms.tip": list(TIPS)}, "exactly one tip"),
     ],
 )
-def test_parameters_of_groups_are_refused(given, words):
+def test_invalid_group_parameters_are_refused(given, words):
     with pytest.raises((OptionError, MethodError), match=words):
         Parameters().changed(GROUPS).changed(given)
 

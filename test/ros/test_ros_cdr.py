@@ -37,12 +37,12 @@ def test_a_pose_is_read_as_rclpy_reads_it(frame):
 
 
 @pytest.mark.parametrize("change", [b"\xffase_link", b"base\0link"])
-def test_odd_frames_are_read_as_rclpy_reads_them(change):
+def test_invalid_characters_in_frames_are_read_as_rclpy_reads_them(change):
     data = serialize_message(message()).replace(b"base_link", change)
     assert fields(read_pose(data)) == fields(deserialize_message(data, PoseStamped))
 
 
-def test_bytes_of_another_kind_are_left_to_rclpy():
+def test_unsupported_encodings_and_truncated_data_are_left_to_rclpy():
     data = serialize_message(message())
     assert read_pose(b"\x00\x00" + data[2:]) is None, "big endian"
     assert read_pose(b"\x00\x07" + data[2:]) is None, "another encoding"

@@ -92,13 +92,13 @@ def assert_asked(server):
 
 
 @pytest.mark.parametrize("loses", [0, 2])
-def test_a_client_asks_until_it_is_answered(asker, server, loses):
+def test_ik_client_retries_until_it_is_answered(asker, server, loses):
     server.loses = loses
     assert asker.fk(links=["tip"]).success
     assert_asked(server)
 
 
-def test_a_service_asks_until_it_is_answered(asker, server):
+def test_service_client_retries_until_it_is_answered(asker, server):
     server.loses = 1
     host = OwnNode(NAMESPACE, "other")
     service = ServiceClient(host.node, GetPositionFK, "compute_fk")
@@ -109,7 +109,7 @@ def test_a_service_asks_until_it_is_answered(asker, server):
         host.close()
 
 
-def test_no_answer_is_said_and_leaves_nothing_behind(server):
+def test_unanswered_call_raises_and_leaves_no_pending_request(server):
     server.loses = 1000
     with IkClient(namespace=NAMESPACE, patience=3.0) as asker:
         assert asker._fk._client.wait_for_service(PATIENCE)
@@ -122,7 +122,7 @@ def test_no_answer_is_said_and_leaves_nothing_behind(server):
 
 
 @pytest.mark.parametrize("has_own_node", [True, False])
-def test_a_client_that_is_closed_ends_what_still_waits(server, has_own_node):
+def test_closing_a_client_fails_its_pending_calls(server, has_own_node):
     server.loses = 1000
     host = None if has_own_node else OwnNode(NAMESPACE, "host")
     try:
@@ -139,7 +139,7 @@ def test_a_client_that_is_closed_ends_what_still_waits(server, has_own_node):
             host.close()
 
 
-def test_a_callback_that_fails_is_not_the_end_of_a_client():
+def test_failing_callback_does_not_stop_the_client_thread():
     host, heard = OwnNode(NAMESPACE, "failing"), Event()
     try:
         host.node.create_timer(0.01, lambda: (heard.set() if heard.calls else None, heard.fail()))
@@ -148,7 +148,7 @@ def test_a_callback_that_fails_is_not_the_end_of_a_client():
         host.close()
 
 
-def test_a_server_that_left_is_not_asked_anew():
+def test_call_is_not_retried_after_the_server_has_gone():
     sent = []
 
     def send():
@@ -159,7 +159,7 @@ def test_a_server_that_left_is_not_asked_anew():
     assert [future.cancelled() for future in sent] == [True]
 
 
-def test_closing_ends_the_thread_wherever_it_is():
+def test_close_stops_the_thread_between_two_waits():
     host = OwnNode("closed")
     between, closing = threading.Event(), threading.Event()
     nodes = host._executor.get_nodes
@@ -184,7 +184,7 @@ def test_closing_ends_the_thread_wherever_it_is():
     host.close()
 
 
-def test_the_thread_goes_on_where_another_takes_away_what_it_waits_for():
+def test_thread_continues_after_a_subscription_is_destroyed_before_its_wait():
     host, heard = OwnNode("goes_on"), threading.Event()
     taken = host.node.create_subscription(String, "taken", print, 1)
     waits_for, gone = host._executor.can_execute, threading.Event()
@@ -233,7 +233,7 @@ def files(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_robots_that_are_installed_are_taken_by_name(files):
+def test_installed_robots_are_loaded_by_name_or_package_url(files):
     found = named_robot(RobotParameters(robot="wam"))
     assert found.urdf == shipped_urdf("wam")
     assert named_robot(RobotParameters(robot="package://arm/arm.urdf")).robot.joint_names == ("j",)
@@ -259,27 +259,27 @@ def test_robots_that_are_installed_are_taken_by_name(files):
         "/proc/self/environ",
     ],
 )
-def test_a_file_that_a_node_names_is_not_opened(files, name):
+def test_robot_file_named_by_a_node_is_refused(files, name):
     with pytest.raises(ForeignFileError, match="not opened"):
         named_robot(RobotParameters(robot=name.format(files)))
     assert not (files / "written").exists()
 
 
-def test_a_xacro_file_is_a_program(files):
+def test_expanding_a_xacro_file_executes_code(files):
     """Why one that somebody else names is never expanded."""
     pytest.importorskip("xacro", reason="needs xacro")
     find_tree(str(files / "arm.xacro"))
     assert (files / "written").exists()
 
 
-def test_a_description_is_text_and_never_the_name_of_a_file(files):
+def test_robot_description_parameter_must_be_xml_and_no_file_name(files):
     for text in ("arm.urdf", f"{files}/arm.urdf", "file://arm.urdf"):
         with pytest.raises(RobotModelError, match="a robot description must be XML"):
             named_robot(RobotParameters(robot_description=text))
     assert named_robot(RobotParameters(robot_description=ARM)).urdf == ARM
 
 
-def test_the_topic_counts_where_the_parameters_name_none():
+def test_description_topic_is_used_if_parameters_name_no_robot():
     assert served_robot(RobotParameters, lambda: ARM).robot.joint_names == ("j",)
     assert served_robot(lambda: RobotParameters(robot="wam"), lambda: ARM).robot.n == 7
     assert served_robot(missing, lambda: ARM).urdf == ARM
@@ -287,7 +287,7 @@ def test_the_topic_counts_where_the_parameters_name_none():
         served_robot(lambda: RobotParameters(tip="nobody"), lambda: ARM)
 
 
-def test_who_says_nothing_has_no_robot(monkeypatch):
+def test_node_without_a_description_has_no_robot(monkeypatch):
     monkeypatch.setattr("dls_ik.ros.robot_source.DESCRIPTION_TIMEOUT", 0.0)
     with pytest.raises(NoAnswerError, match="no robot yet"):
         served_robot(RobotParameters, lambda: "")

@@ -59,7 +59,7 @@ def assert_position(arm, link, found, stamped):
 
 
 @pytest.mark.parametrize("value", [0.5, 0.9])
-def test_joint_constraint_narrows_its_joint(arm, value):
+def test_joint_constraint_bounds_the_joint_in_the_solution(arm, value):
     stamped = pose(arm, "tool", a3=value)
     free = solved(arm, stamped)
     found = solved(arm, stamped, joint("a3", value, 0.02, 0.01))
@@ -76,14 +76,14 @@ def test_joint_constraint_chooses_another_branch(arm):
     assert_at(arm, "tool", found, stamped)
 
 
-def test_joint_constraint_of_a_mimic_is_one_of_its_master(arm):
+def test_mimic_joint_constraint_applies_to_its_master(arm):
     stamped = pose(arm, "finger", a3=0.9, grip=0.22)
     found = solved(arm, stamped, joint("follow", -0.25, 0.05), ik_link_name="finger")
     assert -0.3 <= found["follow"] <= -0.2
     assert found["grip"] == -found["follow"]
 
 
-def test_joint_that_turns_freely_is_constrained_by_angles(arm):
+def test_continuous_joint_constraint_ignores_whole_turns(arm):
     stamped = pose(arm, "camera", pan=1.0, tilt=0.5)
     seed = state(["pan"], [4 * math.pi])
     found = solved(
@@ -92,14 +92,14 @@ def test_joint_that_turns_freely_is_constrained_by_angles(arm):
     assert found["pan"] == pytest.approx(1.0 + 4 * math.pi, abs=1e-3)
 
 
-def test_joint_that_is_not_solved_for_is_checked(arm):
+def test_constraint_on_a_joint_outside_the_chain_is_checked(arm):
     stamped = pose(arm, "tool")
     assert solved(arm, stamped, joint("rail_joint", 0.45), joint("pan", 2 * math.pi))
     words = "'pan' is at 0.0, outside"
     refusal(Code.NO_IK_SOLUTION, words, solved, arm, stamped, joint("pan", math.pi))
 
 
-def test_two_intervals_of_a_joint_without_a_common_value(arm):
+def test_disjoint_intervals_of_a_joint_have_no_solution(arm):
     given = joint("a1", 0.5), joint("a1", 0.8)
     words = r"'a1': limits \[0.4, 0.6\] and interval \[0.7"
     refusal(Code.NO_IK_SOLUTION, words, solved, arm, pose(arm, "tool"), *given)
@@ -109,7 +109,7 @@ def test_two_intervals_of_a_joint_without_a_common_value(arm):
     ("link", "tolerances"),
     [("tool", (0.2, 0.3, 0.1)), ("flange", (0.1, 0.1, math.pi)), ("flange", (0, 0, 0))],
 )
-def test_orientation_outside_of_the_pose_replaces_it(arm, tolerances, link):
+def test_orientation_constraint_excluding_the_pose_overrides_its_rotation(arm, tolerances, link):
     stamped = pose(arm, "tool", a3=0.9)
     R = arm.tree.pose(link, {**CURRENT, "a5": 0.9})[:3, :3]
     found = solved(arm, stamped, orientation(link, R, tolerances))
@@ -119,7 +119,7 @@ def test_orientation_outside_of_the_pose_replaces_it(arm, tolerances, link):
 
 
 @pytest.mark.parametrize("frame", ["", "camera"])
-def test_rotation_vector_is_along_the_axes_of_the_header(arm, frame):
+def test_rotation_vector_tolerances_are_along_axes_of_the_header_frame(arm, frame):
     stamped = pose(arm, "tool", a3=0.9)
     current = {**CURRENT, "pan": 0.6, "tilt": 0.5}
     R_frame = arm.tree.pose(frame or "world", current)[:3, :3]
@@ -130,14 +130,14 @@ def test_rotation_vector_is_along_the_axes_of_the_header(arm, frame):
     assert (np.abs(vector) <= np.array([0.02, 0.05, 0.5]) + NEAR).all()
 
 
-def test_pose_within_its_constraint_is_met_exactly(arm):
+def test_pose_within_its_orientation_constraint_is_reached_exactly(arm):
     stamped = pose(arm, "tool", a3=0.9)
     T = matrix_from_pose(stamped.pose)
     found = solved(arm, stamped, orientation("tool", T[:3, :3] @ TURN, (math.pi, math.pi, 4)))
     np.testing.assert_allclose(arm.tree.pose("tool", found), T, atol=NEAR)
 
 
-def test_position_only_where_the_pose_cannot_be_reached(arm):
+def test_unreachable_orientation_deviates_within_its_constraint(arm):
     stamped = pose(arm, "tool", a2=0.0, a3=0.0, a4=0.0, a5=0.1)
     stamped.pose.orientation = Quaternion(x=1.0, w=0.0)  # it points down, where it hardly can
     refusal(Code.NO_IK_SOLUTION, "no configuration", solved, arm, stamped)
@@ -146,7 +146,7 @@ def test_position_only_where_the_pose_cannot_be_reached(arm):
     assert_position(arm, "tool", values(answer), stamped)
 
 
-def test_position_of_the_link_attached_is_kept_while_it_turns(arm):
+def test_orientation_constraint_keeps_the_position_of_the_requested_link(arm):
     stamped = pose(arm, "flange", a3=0.9)  # the tip of the group is the tool, beside it
     R = arm.tree.pose("flange", {**CURRENT, "a5": 1.2})[:3, :3]
     given = orientation("flange", R, (0.1, 0.1, 0.1))
@@ -164,7 +164,7 @@ SHAPES = {
 @pytest.mark.parametrize(
     ("kind", "frame"), [(BOX, "camera"), (SPHERE, ""), (CYLINDER, "camera"), (CYLINDER, "")]
 )
-def test_point_of_the_tool_in_a_region(arm, kind, frame):
+def test_position_constraint_keeps_a_tool_point_inside_its_region(arm, kind, frame):
     dimensions, is_inside = SHAPES[kind]
     offset = np.array([0.0, 0.1, 0.2])
     aim = arm.tree.pose("tool", {**CURRENT, "a3": 0.9, "a5": 0.9})
@@ -182,7 +182,7 @@ def test_point_of_the_tool_in_a_region(arm, kind, frame):
     assert is_inside(p * (1 - NEAR))
 
 
-def test_elbow_in_a_region_and_the_union_takes_another_one(arm):
+def test_position_constraint_is_met_in_any_region_of_its_union(arm):
     there = {**CURRENT, "a2": -0.6, "a3": 1.0}
     stamped = pose(arm, "tool", **there)
     elbow = arm.tree.pose("j3", there)
@@ -193,7 +193,7 @@ def test_elbow_in_a_region_and_the_union_takes_another_one(arm):
     assert_at(arm, "tool", found, stamped)
 
 
-def test_what_cannot_be_met_is_named(arm):
+def test_unsatisfiable_constraint_is_named(arm):
     ball = primitive(SPHERE, 0.05)
     stamped, far = pose(arm, "tool"), rigid(np.eye(3), [9, 9, 9])
     words = "violated by the closest configuration: position constraint of link 'j3'"
@@ -202,7 +202,7 @@ def test_what_cannot_be_met_is_named(arm):
     refusal(Code.NO_IK_SOLUTION, words, solved, arm, stamped, position("camera", [ball], [far]))
 
 
-def test_a_method_without_tolerances_says_so():
+def test_method_without_tolerance_support_refuses_constraints():
     arm = make_arm(method="kdl_lma")
     pytest.importorskip("PyKDL", reason="needs PyKDL")
     given = orientation("tool", TURN, (0.1, 0.1, 4))
@@ -269,7 +269,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_what_is_not_valid_is_refused(arm, name):
+def test_invalid_constraints_are_refused(arm, name):
     code, words, constraints = BAD[name]
     refusal(code, words, ask, arm, pose(arm, "tool"), constraints=constraints)
 
@@ -292,7 +292,7 @@ def test_any_constraints_are_answered_or_refused(arm, data):
         assert arm.robot.within_limits([found[name] for name in arm.robot.joint_names])
 
 
-def test_both_arms_each_with_a_constraint():
+def test_each_of_two_arms_meets_its_constraint():
     arms = Arm(*robot_and_parameters())
     moved = {f"left_wam_j{i}": value for i, value in ((1, 0.5), (2, 0.8), (3, 0.6))}
     poses = [place(TIPS[0], **moved), place(TIPS[1], right_wam_j4=1.4)]

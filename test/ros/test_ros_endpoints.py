@@ -46,7 +46,7 @@ def publish_until(sender, event):
         publisher.publish(String(data="x"))
 
 
-def test_by_an_executor(nodes, capfd):
+def test_failing_executor_callback_is_logged_with_its_topic(nodes, capfd):
     taker, sender = nodes
     stop, failed = Future(), threading.Event()
 
@@ -63,7 +63,7 @@ def test_by_an_executor(nodes, capfd):
     assert TOPIC in capfd.readouterr().err
 
 
-def test_by_a_receiver(nodes, capfd):
+def test_failing_receiver_callback_is_logged_with_its_topic(nodes, capfd):
     taker, sender = nodes
     failed = threading.Event()
 
@@ -81,7 +81,7 @@ def test_by_a_receiver(nodes, capfd):
     assert TOPIC in capfd.readouterr().err
 
 
-def test_words(nodes):
+def test_descriptions_name_service_timer_and_exited_publisher(nodes):
     taker, _ = nodes
     service = taker.create_service(Trigger, "go", lambda request, response: response)
     assert entity_words(taker, service) == "service /go (std_srvs/srv/Trigger)"
@@ -89,7 +89,7 @@ def test_words(nodes):
     assert publisher_words(taker, "/nothing") == "published by a node that has exited"
 
 
-def test_the_first_reply_counts():
+def test_only_the_first_reply_is_sent():
     sent = []
     reply = OneReply(sent.append)
     for word in "ab":

@@ -53,7 +53,7 @@ def gate():
     event.set()
 
 
-def test_first_come_is_first_served_and_there_is_an_end(one, gate):
+def test_jobs_run_in_order_and_a_full_queue_refuses_jobs(one, gate):
     done, one.bound = [], 3
     assert one.run(lambda: gate.wait(LONG))
     for i in range(3):
@@ -66,7 +66,7 @@ def test_first_come_is_first_served_and_there_is_an_end(one, gate):
     assert one.run(lambda: None)
 
 
-def test_a_long_job_gives_way_after_each_turn_to_those_that_wait(one):
+def test_long_job_yields_to_waiting_jobs_after_each_turn(one):
     done = []
 
     def long(name):
@@ -87,7 +87,7 @@ def test_a_long_job_gives_way_after_each_turn_to_those_that_wait(one):
     assert sorted(done) == ["a"] * 3 + ["b"] * 3 + ["short"]
 
 
-def test_a_late_job_is_given_up_though_no_thread_is_free(one, gate):
+def test_job_past_its_deadline_is_dropped_while_all_threads_are_busy(one, gate):
     begun, lost, done = threading.Event(), threading.Event(), []
     one.run(lambda: (begun.set(), gate.wait(LONG)))
     assert begun.wait(LONG)
@@ -100,7 +100,7 @@ def test_a_late_job_is_given_up_though_no_thread_is_free(one, gate):
     assert done == ["in time"]
 
 
-def test_a_job_that_has_begun_and_is_late_is_next(one, gate):
+def test_started_job_past_its_deadline_runs_next(one, gate):
     begun, done = threading.Event(), []
     deadline = time.perf_counter() + LONG
 
@@ -129,7 +129,7 @@ def make_late(executor):
                 job.deadline = 0.0
 
 
-def test_a_job_that_has_begun_and_blocks_is_cut_and_ends_after_its_step(one, gate):
+def test_blocked_job_past_its_deadline_is_cut_and_stops_after_its_step(one, gate):
     begun, cut, done = threading.Event(), threading.Event(), []
 
     def blocks():
@@ -148,7 +148,7 @@ def test_a_job_that_has_begun_and_blocks_is_cut_and_ends_after_its_step(one, gat
     assert done == []
 
 
-def test_a_job_that_waits_for_a_lock_is_not_one_that_gets_no_core(one, gate, monkeypatch):
+def test_job_blocked_on_a_lock_is_not_treated_as_starved_of_a_core(one, gate, monkeypatch):
     monkeypatch.setattr(executor, "MAX_STARVATION", math.inf)
     begun, cut = threading.Event(), threading.Event()
 
@@ -163,7 +163,7 @@ def test_a_job_that_waits_for_a_lock_is_not_one_that_gets_no_core(one, gate, mon
     assert cut.wait(LONG / 10)
 
 
-def test_a_job_that_has_begun_and_waits_for_its_next_turn_is_cut_too(one, gate):
+def test_started_job_waiting_for_its_next_turn_is_cut_when_late(one, gate):
     begun, cut, done = threading.Event(), threading.Event(), []
 
     def long():
@@ -182,7 +182,7 @@ def test_a_job_that_has_begun_and_waits_for_its_next_turn_is_cut_too(one, gate):
     assert done == []
 
 
-def test_as_many_at_once_as_there_are_threads():
+def test_as_many_jobs_run_concurrently_as_there_are_threads():
     two, both, passed = Executor(2, 1), threading.Barrier(2), []
     for _ in range(2):
         two.run(lambda: passed.append(both.wait(LONG)))
@@ -191,14 +191,14 @@ def test_as_many_at_once_as_there_are_threads():
     assert len(passed) == 2
 
 
-def test_a_job_that_fails_leaves_its_place(one):
+def test_failed_job_frees_its_place_in_the_queue(one):
     one.bound = 1
     for _ in range(5):
         assert one.run(lambda: 1 / 0)
         one.wait()
 
 
-def test_of_those_that_wait_only_the_latest_is_done(gate):
+def test_latest_only_executor_runs_only_the_latest_waiting_job(gate):
     failed, done = [], []
     latest, begun, end = LatestOnlyExecutor(failed.append), threading.Event(), threading.Event()
 
@@ -219,7 +219,7 @@ def test_of_those_that_wait_only_the_latest_is_done(gate):
     latest.close()
 
 
-def test_what_fails_after_the_end_is_not_told(gate):
+def test_failure_after_close_is_not_reported(gate):
     failed, begun = [], threading.Event()
     latest = LatestOnlyExecutor(failed.append)
     latest.submit(lambda: (begun.set(), gate.wait(LONG), 1 / 0))
@@ -230,7 +230,7 @@ def test_what_fails_after_the_end_is_not_told(gate):
     assert failed == []
 
 
-def test_jobs_in_order_are_bounded_in_number_and_size(gate):
+def test_serial_executor_bounds_number_and_bytes_of_queued_jobs(gate):
     failures, done = [], []
     serial = SerialExecutor("serial", failures.append, bound=4, max_bytes=100)
     assert serial.submit(lambda: gate.wait(LONG))

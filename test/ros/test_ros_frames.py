@@ -19,7 +19,7 @@ ANGLES = [0.0, 1e-9, 1e-4, 1.0, math.pi - 1e-9, math.pi, math.pi + 1e-9, 6.0]
 
 
 @pytest.mark.parametrize("angle", ANGLES)
-def test_pose_survives_the_way_there_and_back(angle):
+def test_pose_converted_to_a_message_and_back_is_unchanged(angle):
     rng = np.random.default_rng(3)
     for axis in [*np.eye(3), *-np.eye(3), *rng.normal(size=(20, 3))]:
         T = rigid(rotation(axis, angle), rng.normal(size=3))
@@ -93,32 +93,32 @@ def lookup(monkeypatch):
 
 
 @pytest.mark.parametrize("stamp", [None, Time(), Time(sec=10), Time(sec=10, nanosec=100_000_000)])
-def test_latest_transform_for_no_stamp_or_one_hardly_later(lookup, stamp):
+def test_latest_transform_serves_no_stamp_or_a_slightly_later_one(lookup, stamp):
     expected = rigid(rotation([0, 0, 1], 0.5), [1, 2, 3])
     np.testing.assert_allclose(lookup("base", "table", stamp), expected, atol=1e-12)
 
 
-def test_transform_at_the_stamp(lookup):
+def test_lookup_returns_the_transform_at_the_stamp(lookup):
     expected = rigid(rotation([0, 0, 1], 0.5), [0, 2, 3])
     np.testing.assert_allclose(lookup("base", "table", Time(sec=9)), expected, atol=1e-12)
 
 
-def test_frames_that_do_not_move_are_known_at_any_time(lookup):
+def test_static_transforms_are_valid_at_any_time(lookup):
     assert lookup("base", "wall", Time(sec=77))[0, 3] == 1.0
 
 
 @pytest.mark.parametrize("stamp", [Time(sec=8), Time(sec=10, nanosec=100_000_001)])
-def test_time_that_tf2_does_not_know(lookup, stamp):
+def test_stamps_outside_the_tf2_buffer_raise_lookup_error(lookup, stamp):
     with pytest.raises(LookupError, match="extrapolation"):
         lookup("base", "table", stamp)
 
 
-def test_what_tf2_does_not_know(lookup):
+def test_frames_unknown_to_tf2_raise_lookup_error(lookup):
     with pytest.raises(LookupError, match="tf2 says: nowhere does not exist"):
         lookup("base", "nowhere", None)
 
 
-def test_without_tf2(monkeypatch):
+def test_missing_tf2_raises_lookup_error(monkeypatch):
     monkeypatch.setitem(sys.modules, "tf2_ros", None)
     with pytest.raises(LookupError, match="not installed"):
         tf2_lookup("a node")("base", "table", None)

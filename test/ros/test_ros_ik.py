@@ -59,14 +59,14 @@ def test_answer_has_all_joints_in_the_order_of_the_model(arm):
 
 
 @pytest.mark.parametrize("frame", ["", "/world", "rail", "camera", "tool"])
-def test_frames_of_the_robot(arm, frame):
+def test_pose_in_any_link_frame_is_reached(arm, frame):
     stamped = pose(arm, "tool", frame.strip("/"), a2=0.8, a6=-0.4)
     stamped.header.frame_id = frame
     found = values(ask(arm, stamped))
     assert_reached(arm, "tool", found, a2=0.8, a6=-0.4)
 
 
-def test_a_quaternion_of_another_length_is_told_in_the_answer(arm):
+def test_normalised_quaternion_is_reported_in_the_answer(arm):
     stamped = pose(arm, "tool", a3=0.9)
     assert "quaternion" not in ask(arm, stamped).message
     o = stamped.pose.orientation
@@ -76,7 +76,7 @@ def test_a_quaternion_of_another_length_is_told_in_the_answer(arm):
     assert message.endswith("an omitted w means w = 1")
 
 
-def test_other_frames_come_from_a_lookup(arm):
+def test_ik_frames_unknown_to_the_robot_are_looked_up(arm):
     asked = []
 
     def lookup(target, source, stamp):
@@ -92,14 +92,14 @@ def test_other_frames_come_from_a_lookup(arm):
 
 
 @pytest.mark.parametrize("link", ["flange", "palm", "j6", "finger"])
-def test_links_fixed_to_the_tip_or_beyond_it(arm, link):
+def test_links_fixed_to_the_tip_or_beyond_it_are_reached(arm, link):
     found = values(ask(arm, pose(arm, link, a3=0.9), ik_link_name=link))
     assert_reached(arm, link, found, a3=0.9)
     assert found["follow"] == -found["grip"]
     assert found["rail_joint"] == 0.4
 
 
-def test_link_beside_the_arm_or_above_its_base_leaves_the_arm_where_it_is(arm):
+def test_link_outside_the_chain_is_reached_without_moving_the_arm(arm):
     found = values(ask(arm, pose(arm, "rail", rail_joint=-0.7), ik_link_name="rail"))
     assert found["rail_joint"] == pytest.approx(-0.7, abs=1e-5)
     found = values(ask(arm, pose(arm, "camera", pan=1.0, tilt=0.5), ik_link_name="camera"))
@@ -115,7 +115,7 @@ def test_seed_overlays_the_current_state(arm):
     assert found["a3"] == pytest.approx(1.1, abs=1e-4)
 
 
-def test_seed_moves_the_frames_of_links(arm):
+def test_link_frame_of_a_pose_is_placed_by_the_seed(arm):
     stamped = pose(arm, "tool", a2=0.8)  # relative to the root, at the current rail position
     rail_frame = pose(arm, "tool", "rail", a2=0.8)
     found = values(ask(arm, rail_frame, **state(["rail_joint"], [1.0])))
@@ -125,7 +125,7 @@ def test_seed_moves_the_frames_of_links(arm):
 
 
 @pytest.mark.parametrize("is_diff", [True, False])
-def test_a_state_overlays_the_current_one_whether_it_is_a_difference_or_not(arm, is_diff):
+def test_robot_state_overlays_the_current_state_regardless_of_is_diff(arm, is_diff):
     for names, given, grip in ((["grip"], [0.2], 0.2), ([], [], 0.0)):
         fields = state(names, given)
         fields["robot_state"].is_diff = is_diff
@@ -133,13 +133,13 @@ def test_a_state_overlays_the_current_one_whether_it_is_a_difference_or_not(arm,
         assert (found["grip"], found["rail_joint"]) == (grip, 0.4)
 
 
-def test_seed_outside_the_limits_is_taken(arm):
+def test_seed_outside_the_limits_gives_an_answer_within_limits(arm):
     answer = ask(arm, pose(arm, "tool"), **state(["a1", "a2", "a3"], [50.0, -7.0, 3.0]))
     found = values(answer)
     assert arm.robot.within_limits([found[name] for name in arm.robot.joint_names])
 
 
-def test_arm_keeps_its_servo_until_the_stream_is_concerned(arm):
+def test_controller_is_rebuilt_only_for_stream_parameters(arm):
     assert arm.changed(arm.parameters.changed({"method": "jd"})).controller is arm.controller
     assert arm.changed(arm.parameters.changed({"group_name": "x"})).controller is arm.controller
     other_shape = arm.parameters.changed({"method_options.nu": 5.0})
@@ -153,13 +153,13 @@ def ask_fk(arm, links=(), frame="", **fields):
     return answer_fk(request, arm, CURRENT, Frames())
 
 
-def test_more_links_than_anybody_needs_are_refused(arm):
+def test_more_than_1000_fk_links_are_refused(arm):
     words = "at most 1000 links; got 1001"
     refusal(Code.INVALID_LINK_NAME, words, ask_fk, arm, ["tool"] * 1001)
     assert len(ask_fk(arm, ["tool"] * 1000).response.pose_stamped) == 1000
 
 
-def test_a_frame_with_a_name_of_any_length_is_not_looked_up(arm):
+def test_too_long_frame_name_is_refused_without_a_lookup(arm):
     asked = []
     request = GetPositionFK.Request()
     request.header.frame_id = "x" * 257
@@ -169,7 +169,7 @@ def test_a_frame_with_a_name_of_any_length_is_not_looked_up(arm):
     assert asked == []
 
 
-def test_links_come_back_in_the_order_and_as_often_as_asked_for(arm):
+def test_fk_links_are_returned_in_requested_order_with_repetitions(arm):
     links = ["tool", "camera", "/tool", "tool"]
     answer = ask_fk(arm, links)
     assert list(answer.response.fk_link_names) == links
@@ -177,7 +177,7 @@ def test_links_come_back_in_the_order_and_as_often_as_asked_for(arm):
     assert tool == again == last != camera
 
 
-def test_frames_that_the_robot_lacks_are_looked_up_at_the_stamp(arm):
+def test_fk_frames_unknown_to_the_robot_are_looked_up_at_the_stamp(arm):
     asked = []
 
     def lookup(target, source, stamp):
@@ -195,7 +195,7 @@ def test_frames_that_the_robot_lacks_are_looked_up_at_the_stamp(arm):
 
 
 @pytest.mark.parametrize("frame", ["", "world", "j4", "/camera"])
-def test_fk_of_any_links_in_any_frame(arm, frame):
+def test_fk_poses_are_relative_to_the_requested_frame(arm, frame):
     links = ["world", "thumb", "camera", "j2"]
     answer = ask_fk(arm, links, frame, **state(["grip", "a1"], [0.5, 1.0]))
     at = {**CURRENT, "grip": 0.5, "a1": 1.0}
@@ -207,7 +207,7 @@ def test_fk_of_any_links_in_any_frame(arm, frame):
         np.testing.assert_allclose(T, arm.tree.pose(link, at), atol=1e-12)
 
 
-def test_an_arm_of_few_joints_is_told_what_to_ask_for_instead():
+def test_failure_of_a_five_joint_arm_suggests_tolerances():
     youbot = Arm(published("youbot"), Parameters())
     T = youbot.robot.fk(0.5 * (youbot.robot.lower + youbot.robot.upper))
     roll = np.array([[1.0, 0.0, 0.0], [0.0, 0.8, -0.6], [0.0, 0.6, 0.8]])
@@ -224,7 +224,7 @@ def test_long_lists_of_names_are_shortened():
     refusal(Code.INVALID_LINK_NAME, words, arm.ik_chain, arm.group(""), ["nope"])
 
 
-def test_which_pose_link_and_group(arm):
+def test_pose_link_and_group_are_selected_from_the_request_fields(arm):
     far = PoseStamped(pose=pose_from_matrix(rigid(np.eye(3), [9, 9, 9])))
     flange, tool = pose(arm, "flange", a3=0.9), pose(arm, "tool", a3=0.9)
     one = {"pose_stamped_vector": [flange], "ik_link_names": ["flange"]}
@@ -240,7 +240,7 @@ def test_which_pose_link_and_group(arm):
     refusal(Code.INVALID_GROUP_NAME, words, ask, strict, tool, group_name="hand")
 
 
-def test_several_links_by_a_method_of_one_tip_have_no_solution():
+def test_single_tip_method_has_no_solution_for_several_links():
     pytest.importorskip("PyKDL", reason="needs PyKDL")
     arm = make_arm(method="kdl_lma")
     poses = [pose(arm, "tool"), pose(arm, "camera")]
@@ -256,7 +256,7 @@ def test_seed_that_is_not_finite_is_refused(arm, name, value):
     refusal(Code.INVALID_ROBOT_STATE, f"'{name}'.*{value}", ask, arm, pose(arm, "tool"), **seed)
 
 
-def test_seed_of_a_published_method_beside_its_limits_is_no_silent_answer():
+def test_published_method_answer_outside_the_limits_is_refused():
     arm = make_arm(method="jd")
     refusal(
         Code.NO_IK_SOLUTION,
@@ -268,7 +268,7 @@ def test_seed_of_a_published_method_beside_its_limits_is_no_silent_answer():
     )
 
 
-def test_target_beyond_all_numbers_is_refused(arm):
+def test_pose_farther_than_1e9_m_is_refused(arm):
     stamped = pose(arm, "tool")
     stamped.pose.position.x = 1e300
     refusal(Code.GOAL_STATE_INVALID, "within 1e\\+09 m", ask, arm, stamped)
@@ -283,7 +283,7 @@ def read(arm, **fields):
     return read_ik_request(PositionIKRequest(**fields), arm)
 
 
-def test_only_what_is_used_of_a_request_is_kept_and_the_message_is_left_as_it_is(arm):
+def test_read_request_keeps_only_used_fields_and_leaves_the_message(arm):
     state = RobotState()
     names = ["a1", "tilt", *(f"foreign_{i}" for i in range(20_000))]
     state.joint_state = JointState(name=names, position=[0.3] * len(names), effort=[1.0] * 9999)
@@ -300,7 +300,7 @@ def test_only_what_is_used_of_a_request_is_kept_and_the_message_is_left_as_it_is
 
 
 @pytest.mark.parametrize("fields", ["group", "link", "constraint", "frames"])
-def test_a_request_that_is_too_large_to_wait_is_refused(arm, fields):
+def test_request_larger_than_max_request_bytes_is_refused(arm, fields):
     frame = PoseStamped()
     frame.header.frame_id = "x" * 100
     many = MAX_REQUEST_BYTES // 150
@@ -314,7 +314,7 @@ def test_a_request_that_is_too_large_to_wait_is_refused(arm, fields):
     refusal(Code.FAILURE, words, read, arm, **given[fields])
 
 
-def test_what_is_remembered_of_a_request_has_none_of_its_words(arm):
+def test_fast_path_cache_ignores_group_and_unused_link_names(arm):
     names = {"group_name": "any", "ik_link_name": "any", "ik_link_names": ["/tool", "any"]}
     poses = [pose(arm, "tool")]
     known = FastPathCache()
@@ -323,7 +323,7 @@ def test_what_is_remembered_of_a_request_has_none_of_its_words(arm):
     assert not known.is_known(read(arm, ik_link_name="flange"))
 
 
-def test_a_timeout_is_cut_to_the_longest_there_is():
+def test_timeout_is_shortened_to_max_timeout_with_a_note():
     arm = make_arm(max_timeout=0.02, timeout=60.0)
     for timeout in (Duration(), Duration(sec=2**31 - 1)):
         cut = read(arm, timeout=timeout)
@@ -335,7 +335,7 @@ def test_a_timeout_is_cut_to_the_longest_there_is():
     refusal(Code.NO_IK_SOLUTION, "closest", ask, arm, far)  # limit of 2 s
 
 
-def test_snapshots_of_a_scene_go_with_their_changes():
+def test_outdated_scene_snapshots_and_arms_are_freed():
     """An object moves at each of 500 requests for collision-free solutions."""
     arm, known, kept = Arm(WAM, Parameters()), FastPathCache(), []
     scene = PlanningScene(WAM)
@@ -357,7 +357,7 @@ def test_snapshots_of_a_scene_go_with_their_changes():
     assert arm() is None, "nor is the robot kept"
 
 
-def test_a_scene_that_is_not_there_is_no_success(arm):
+def test_pending_or_missing_scene_is_refused_unless_collisions_are_ignored(arm):
     def pending(tree):
         raise ScenePendingError("the planning scene is being prepared")
 
@@ -377,5 +377,5 @@ INPUTS = {"parameters": 200, "requests": 60, "stream": 40}
 
 
 @pytest.mark.parametrize("name", INPUTS)
-def test_nothing_but_answers_and_refusals(name):
+def test_random_input_is_answered_or_refused_without_internal_errors(name):
     assert_no_defect(name, INPUTS[name])

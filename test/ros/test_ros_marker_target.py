@@ -162,7 +162,7 @@ def test_the_marker_follows_tip_and_target(world):
     assert np.array(world.server.poses) == pytest.approx(wanted)
 
 
-def test_the_node_leaves_the_marker_while_it_is_dragged_or_has_no_viewer(world):
+def test_marker_is_not_moved_while_dragged_or_without_a_viewer(world):
     world.feels(Feedback.POSE_UPDATE, shifted(0.1))
     world.is_in(ServoState.REFUSED)
     assert world.server.poses == []

@@ -45,7 +45,7 @@ from dls_ik.solver import IkSolver
         ("acceleration", [float("inf")], (float("inf"),)),
     ],
 )
-def test_values_are_taken(name, given, kept):
+def test_valid_parameter_values_are_accepted(name, given, kept):
     assert getattr(Parameters().changed({name: given}), DECLARED[name].name) == kept
 
 
@@ -94,12 +94,12 @@ def test_values_are_taken(name, given, kept):
         ("lambda_", 1.0, "unknown parameter 'lambda_'; known: robot, "),
     ],
 )
-def test_values_are_refused(name, given, words):
+def test_invalid_parameter_values_are_refused(name, given, words):
     with pytest.raises((OptionError, MethodError), match=words.replace("+", "\\+")):
         Parameters().changed({name: given})
 
 
-def test_conditions_of_a_method_hold_for_the_whole_set():
+def test_method_conditions_apply_to_all_parameters_together():
     with pytest.raises(MethodError, match="nu"):
         Parameters().changed({"method_options.nu": 0.005})
     given = {"method_options.nu": 0.005, "method_options.sigma0": 0.001}
@@ -107,19 +107,19 @@ def test_conditions_of_a_method_hold_for_the_whole_set():
 
 
 @pytest.mark.parametrize("none", [float("inf"), 1e9])
-def test_a_limit_of_the_speed_may_be_infinite(none):
+def test_infinite_or_huge_limits_mean_no_limit(none):
     given = {"max_linear_speed": none, "max_angular_speed": none, "acceleration": [none]}
     options = Parameters().changed(given).controller_options()
     assert all(options[name] == float("inf") for name in given)
     assert Parameters().controller_options()["max_linear_speed"] == float("inf")
 
 
-def test_one_robot_only():
+def test_robot_and_robot_description_together_are_refused():
     with pytest.raises(OptionError, match="give one"):
         Parameters().changed({"robot": "wam", "robot_description": "<robot/>"})
 
 
-def test_the_parameters_that_name_the_chain_are_named():
+def test_chain_error_names_the_group_parameters_to_set():
     given = {"robot": "wam", "groups": "arm", "group.arm.tip": "hand"}
     with pytest.raises(RefusedError, match=r"-p group\.arm\.base:=LINK and"):
         robot_from_parameters(Parameters().changed(given))
@@ -135,7 +135,7 @@ def workspace(given, lookup=None):
     return build_workspace(Parameters().changed(given).bound_details, tree, lookup)
 
 
-def test_bounds_of_the_workspace_are_read():
+def test_workspace_bounds_are_read_with_frame_and_orientation():
     cell, floor = workspace({**CELL, **FLOOR, **FIXED, "bound.floor.links": "tip"})
     assert (cell.name, floor.name, cell.links, floor.links) == ("cell", "floor", (), ("tip",))
     np.testing.assert_allclose(cell.size, [1.0, 2.0, 3.0])
@@ -162,7 +162,7 @@ def test_bounds_of_the_workspace_are_read():
         ({"bound.a.sphere": 1.0}, "unknown parameter 'bound.a.sphere'"),
     ],
 )
-def test_bounds_that_are_not_clear_are_refused(given, words):
+def test_invalid_workspace_bounds_are_refused(given, words):
     with pytest.raises(OptionError, match=words):
         Parameters().changed(given)
 
@@ -208,7 +208,7 @@ SECURITY = (ROOT / "docs" / "security.md").read_text()
 LIVE = SECURITY.partition("| live | why |\n")[2].partition("\n\n")[0]
 
 
-def test_live_parameters_are_those_that_are_listed():
+def test_documented_live_parameters_are_the_writable_ones():
     listed = re.findall(r"`([\w.]+)`", "".join(row.split(" | ")[0] for row in LIVE.splitlines()))
     fixed = {name for name, field in DECLARED.items() if field.metadata["read_only"]}
     assert sorted(listed) == sorted(DECLARED.keys() - fixed)
@@ -232,12 +232,12 @@ def allowed(kind, permission):
     return {e.text for group in groups if group.get(permission) for e in group.iter(kind)}
 
 
-def test_tables_of_parameters_are_those_of_the_nodes():
+def test_documented_parameter_tables_are_up_to_date():
     """If not: python docs/make_parameters.py."""
     assert script().page(TEXT) == TEXT
 
 
-def test_topics_and_services_are_those_of_the_policy():
+def test_documented_topics_and_services_equal_the_policy():
     rows = re.findall(r"^\| (`.*`) \| `\w+/msg/\w+` \| (in|out) \|", TEXT, re.MULTILINE)
     for way, permission in (("in", "subscribe"), ("out", "publish")):
         listed = {name for cell, at in rows if at == way for name in re.findall(r"`(.+?)`", cell)}
@@ -257,6 +257,6 @@ def blocks():
 
 
 @pytest.mark.parametrize("given", list(blocks()))
-def test_parameters_in_yaml_are_valid(given):
+def test_yaml_parameters_in_the_docs_are_valid(given):
     changed = Parameters().changed(given)
     assert changed != Parameters()

@@ -38,7 +38,7 @@ def check(name, robot, most, lag):
     assert parameters.max_deviation == pytest.approx(deviation, abs=0.01)
 
 
-def test_each_preset_has_an_arm_here():
+def test_each_preset_is_tested_with_an_arm():
     assert {*preset_names()} == {*ARMS, "wam"}
 
 
@@ -102,7 +102,7 @@ def test_preset_of_another_arm_is_named():
 
 
 @pytest.mark.parametrize("none", [np.inf, 1e9])
-def test_largest_limit_is_none(none):
+def test_limits_of_1e9_or_infinity_mean_no_limit(none):
     options = Parameters().changed({"acceleration": [1.0, none]}).controller_options()
     assert options["acceleration"] == (1.0, np.inf)
 

@@ -45,7 +45,7 @@ def test_the_shipped_profile_is_used_and_disables_type_objects():
 
 @pytest.mark.parametrize("value", ["", "/home/user/own.xml"])
 @pytest.mark.parametrize("name", PROFILE_VARIABLES)
-def test_a_variable_of_the_user_stays(name, value, monkeypatch):
+def test_profile_variables_of_the_user_are_not_replaced(name, value, monkeypatch):
     monkeypatch.setenv(name, value)
     expected = value if name == VARIABLE else None
     assert profile_in_use() == expected

@@ -20,7 +20,7 @@ def message(names):
     return JointState(name=names, position=[1.0] * len(names))
 
 
-def test_news_of_known_names_count_however_many_there_are():
+def test_known_names_are_updated_when_the_table_is_full():
     full = {f"j{i}": 0.0 for i in range(MAX_NAMES)}
     news = merge_bounded(full, {"new": 1.0, "j0": 2.0})
     assert len(news) == MAX_NAMES
@@ -28,7 +28,7 @@ def test_news_of_known_names_count_however_many_there_are():
     assert merge_bounded({"a": 1.0}, {"b": 2.0, "a": 3.0}) == {"a": 3.0, "b": 2.0}
 
 
-def test_a_driver_is_heard_among_names_without_end(states):
+def test_known_joint_is_updated_after_max_names_other_joints(states):
     states.store(message(["arm"]))
     for k in range(MAX_NAMES // 1000 + 5):
         states.store(message([f"j{k}_{i}" for i in range(1000)]))
@@ -39,7 +39,7 @@ def test_a_driver_is_heard_among_names_without_end(states):
     assert states.values()["arm"] == 2.0
 
 
-def test_only_the_joints_of_the_robot_and_of_the_one_before_are_kept(states):
+def test_only_joints_of_the_current_and_previous_robot_are_kept(states):
     states.store(message(["arm", "other", "x" * 400_000]))
     assert set(states.values()) == {"arm", "other"}, "long names are of no robot"
     states.keep_only({"arm", "wrist"})
@@ -65,7 +65,7 @@ class Counted(str):
 
 
 @pytest.mark.parametrize("robot", [None, {"arm"}])
-def test_work_on_names_grows_as_their_number(states, robot):
+def test_name_comparisons_grow_linearly_with_the_number_of_joints(states, robot):
     if robot:
         states.keep_only(robot)
     n = 2000
@@ -75,7 +75,7 @@ def test_work_on_names_grows_as_their_number(states, robot):
     assert Counted.compared < 20 * n
 
 
-def test_a_message_of_too_many_bytes_is_not_read(states):
+def test_message_above_the_byte_limit_is_ignored(states):
     node, stored = states._node, []
 
     def store(message, sent):

@@ -22,7 +22,7 @@ def flooded(stream):
     return run(code.replace("\n ", "\n  "), stdout=stream, stderr=stream) == 7
 
 
-def test_a_full_pipe_is_not_waited_for():
+def test_writing_to_a_full_pipe_does_not_block():
     reader, writer = os.pipe()
     assert flooded(writer)
     assert os.get_blocking(writer), "whoever shares the pipe goes on as before"
@@ -30,7 +30,7 @@ def test_a_full_pipe_is_not_waited_for():
     os.close(writer)
 
 
-def test_a_terminal_that_is_held_is_not_waited_for():
+def test_writing_to_a_held_terminal_does_not_block():
     master, terminal = pty.openpty()
     assert flooded(terminal)
     assert os.get_blocking(terminal)
@@ -38,13 +38,13 @@ def test_a_terminal_that_is_held_is_not_waited_for():
     os.close(terminal)
 
 
-def test_a_full_socket_is_not_waited_for():
+def test_writing_to_a_full_socket_does_not_block():
     here, there = socket.socketpair()
     with here, there:
         assert flooded(there)
 
 
-def test_a_pipe_that_nobody_can_read_any_more_is_left():
+def test_process_continues_after_the_reader_closed_the_pipe():
     reader, writer = os.pipe()
     os.close(reader)
     assert run(FREE + "os._exit(3)", stderr=writer) == 3
@@ -58,7 +58,7 @@ def test_closed_streams_become_the_null_device():
     assert subprocess.run(command, timeout=120.0).returncode == 0
 
 
-def test_a_file_is_written_to_as_before(tmp_path):
+def test_output_redirected_to_a_file_is_written_completely(tmp_path):
     with (tmp_path / "log").open("w+") as file:
         assert (
             run(FREE + "os.write(2, b'one '); os.write(1, b'two')", stdout=file, stderr=file) == 0

@@ -89,7 +89,7 @@ def seen(scenes):
     return set(scenes.shown[id(WAM)].snapshot.objects)
 
 
-def test_the_arm_is_held_where_changes_are_lost_until_a_whole_scene_comes(scenes, gate):
+def test_lost_changes_hold_the_arm_until_a_full_scene_arrives(scenes, gate):
     for name in "abcd":  # the job that holds the thread counts too
         publish(scenes, name)
     assert "2 changes are lost" in hold_reason(scenes)
@@ -103,7 +103,7 @@ def test_the_arm_is_held_where_changes_are_lost_until_a_whole_scene_comes(scenes
     wait_until(lambda: not hold_reason(scenes))
 
 
-def test_a_whole_scene_that_came_before_makes_not_up_for_what_is_lost_later(scenes, gate):
+def test_full_scene_does_not_replace_changes_lost_after_it(scenes, gate):
     receive(scenes, world(box("all", (0.0, 0.0, 2.0)), is_diff=False), "planning_scene")
     for name in "abc":
         publish(scenes, name)
@@ -123,7 +123,7 @@ def replaced(scenes, root):
     return other
 
 
-def test_a_new_robot_gets_its_scene_however_many_changes_wait(scenes, gate):
+def test_new_robot_gets_its_scene_with_a_full_change_queue(scenes, gate):
     for name in "abcd":
         publish(scenes, name)
     other = replaced(scenes, "floor")
@@ -133,7 +133,7 @@ def test_a_new_robot_gets_its_scene_however_many_changes_wait(scenes, gate):
     assert not hold_reason(scenes), "a scene that begins anew lacks nothing"
 
 
-def test_objects_stay_where_another_description_has_the_same_root_link(scenes, gate):
+def test_objects_and_losses_are_kept_for_a_robot_with_the_same_root_link(scenes, gate):
     for name in "abcd":
         publish(scenes, name)
     other = replaced(scenes, "wam_base")
@@ -144,7 +144,7 @@ def test_objects_stay_where_another_description_has_the_same_root_link(scenes, g
     assert "2 changes are lost" in hold_reason(scenes), "what was lost is lost still"
 
 
-def test_the_stream_sees_all_changes_before_a_long_job_behind_them(scenes, gate, monkeypatch):
+def test_changes_are_published_to_the_stream_before_a_long_job(scenes, gate, monkeypatch):
     monkeypatch.setattr(robot_scene, "MAX_PUBLISH_DELAY", LONG)
     publish(scenes, "a")
     publish(scenes, "b")
@@ -158,7 +158,7 @@ def test_the_stream_sees_all_changes_before_a_long_job_behind_them(scenes, gate,
         end.set()
 
 
-def test_the_work_for_spheres_is_renewed_when_no_change_waits(scenes, gate):
+def test_sphere_fitting_budget_is_renewed_when_no_change_is_queued(scenes, gate):
     scene = scenes.monitor._scene
     before = scene._budget
     publish(scenes, "first")
@@ -171,7 +171,7 @@ def test_the_work_for_spheres_is_renewed_when_no_change_waits(scenes, gate):
     wait_until(lambda: scene._budget is not before)
 
 
-def test_a_change_that_a_service_says_is_made_is_seen_by_the_stream(scenes, gate, monkeypatch):
+def test_change_confirmed_by_a_service_is_published_to_the_stream(scenes, gate, monkeypatch):
     monkeypatch.setattr(robot_scene, "MAX_PUBLISH_DELAY", LONG)
     found = []
 
@@ -223,7 +223,7 @@ def asker(asked):
     made.close()
 
 
-def test_a_whole_scene_that_does_not_come_is_asked_for_again(asked, asker, monkeypatch):
+def test_full_scene_request_is_repeated_after_a_timeout(asked, asker, monkeypatch):
     monkeypatch.setattr(whole_scene, "ANSWER_TIMEOUT", 0.5)
     found = []
     log = Throttle(asker.node)
@@ -235,7 +235,7 @@ def test_a_whole_scene_that_does_not_come_is_asked_for_again(asked, asker, monke
     assert found[0][1] == "/whole/get_planning_scene"
 
 
-def test_a_change_that_came_while_a_whole_scene_was_on_its_way_is_made_again(asked, asker):
+def test_changes_received_during_a_full_scene_request_are_reapplied(asked, asker):
     made, log = [], Throttle(asker.node)
     whole = WholeScene(asker.node, "topic", log, lambda *_: made.append("whole"), has_own=False)
     whole.note_change(lambda: made.append("before"))
@@ -262,7 +262,7 @@ def receive_bytes(scenes, data, topic):
 
 
 @pytest.mark.parametrize("topic", scene_monitor.SCENE_TOPICS)
-def test_an_unreadable_change_holds_the_arm_until_a_whole_scene_comes(scenes, topic, capfd):
+def test_unreadable_change_holds_the_arm_until_a_full_scene_arrives(scenes, topic, capfd):
     for _ in range(200):
         receive_bytes(scenes, GARBAGE, topic)
     wait_until(lambda: "200 changes are lost" in hold_reason(scenes))
@@ -279,7 +279,7 @@ def test_an_unreadable_change_holds_the_arm_until_a_whole_scene_comes(scenes, to
     assert f"a message on /{topic}, published by" in lines[0]
 
 
-def test_a_whole_scene_makes_up_for_unreadable_changes_before_it_only(scenes, gate):
+def test_full_scene_replaces_only_unreadable_changes_before_it(scenes, gate):
     receive_bytes(scenes, GARBAGE, "planning_scene")
     receive(scenes, world(box("all", (0.0, 0.0, 2.0)), is_diff=False), "planning_scene")
     receive_bytes(scenes, GARBAGE, "planning_scene")
@@ -288,7 +288,7 @@ def test_a_whole_scene_makes_up_for_unreadable_changes_before_it_only(scenes, ga
     wait_until(lambda: "1 changes are lost" in hold_reason(scenes))
 
 
-def test_a_change_that_is_too_long_to_be_read_is_lost_too(scenes):
+def test_oversized_change_counts_as_lost(scenes):
     receive_bytes(scenes, bytes(scene_monitor.MAX_CHANGE_BYTES + 1), "planning_scene")
     assert "1 changes are lost" in hold_reason(scenes)
 
@@ -296,7 +296,7 @@ def test_a_change_that_is_too_long_to_be_read_is_lost_too(scenes):
 # A scene that is not there yet
 
 
-def test_a_scene_whose_kernels_are_compiled_is_pending_with_that_reason(node):
+def test_scene_is_pending_while_its_kernels_are_being_compiled(node):
     told, event = threading.Event(), threading.Event()
 
     def compile_kernels(tell):

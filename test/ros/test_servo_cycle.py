@@ -34,7 +34,7 @@ def other_arm():
     return Arm(RobotModel.from_urdf(URDF / "puma560.urdf"), Parameters())
 
 
-def test_no_robot_yet(world):
+def test_target_without_a_robot_is_logged_and_ignored(world):
     world.stream = ServoCycle(world.states, Frames(), Throttle(world.node), True)
     outcome = world.run(target=world.target([0.5, 0.5]))
     assert (outcome.output, outcome.state) == (None, ServoState.NO_ROBOT)
@@ -314,7 +314,7 @@ def test_no_command_is_sent_in_a_fault_at_rest(monkeypatch):
     assert not world.run(50, driver=True).is_command
 
 
-def test_nothing_goes_out_after_a_stream_that_ended_before_the_arm_is_measured(monkeypatch):
+def test_stream_that_ends_after_a_pause_sends_only_the_measured_position(monkeypatch):
     world = driven(monkeypatch, feedback_mode="required", acceleration=[4.0], target_timeout=0.1)
     world.run(target=world.target([1.2, 0.8]), driver=True)
     world.run(5, driver=True)
@@ -333,7 +333,7 @@ def test_nothing_goes_out_after_a_stream_that_ended_before_the_arm_is_measured(m
         assert not each.is_command or each.output.q == near(ELSEWHERE)
 
 
-def test_nothing_goes_out_after_a_pause_before_the_arm_is_measured(monkeypatch):
+def test_no_command_is_sent_after_a_pause_until_the_arm_is_measured(monkeypatch):
     """The last command would take an arm back that others have moved during the pause."""
     world = driven(monkeypatch, feedback_mode="required", acceleration=[4.0])
     world.run(target=world.target([1.2, 0.8]), driver=True)

@@ -64,7 +64,7 @@ def each(rows, *cell):
         *each(DRAINING, 0.0, None, IGNORE),
     ],
 )
-def test_targets_by_delay(since_stall, waited, transit, expected):
+def test_target_freshness_depends_on_delay_and_stall(since_stall, waited, transit, expected):
     assert target_freshness(since_stall, waited, transit, TIMEOUT) is expected
 
 
@@ -81,7 +81,7 @@ def test_targets_by_delay(since_stall, waited, transit, expected):
         *each((DRAIN_TIME, *DRAINING), 0.0, 0.0, IGNORE),
     ],
 )
-def test_readings_by_age(since_stall, received_age, transit, expected):
+def test_reading_acceptance_depends_on_age_and_stall(since_stall, received_age, transit, expected):
     reading = Reading(-received_age, -received_age - transit)
     accepted = accepted_readings([reading], 0.0, since_stall, TIMEOUT)
     assert accepted == ([reading] if expected is ACCEPT else [])
@@ -104,7 +104,7 @@ def test_a_long_timeout_accepts_no_reading_from_before_a_stall():
         *((since, done, was, WAIT) for since in DRAINING for done in (0, 1) for was in (0, 1)),
     ],
 )
-def test_joint_positions(since_stall, is_complete, was_accepted, moves, expected):
+def test_positions_freshness_follows_table(since_stall, is_complete, was_accepted, moves, expected):
     found = positions_freshness(since_stall, is_complete, was_accepted, READING_TIMEOUT, moves)
     assert found is expected
 
@@ -113,7 +113,7 @@ def test_joint_positions(since_stall, is_complete, was_accepted, moves, expected
     ("timeout", "moves", "limit"),
     [(0.2, True, 0.2), (0.2, False, READING_TIMEOUT), (5.0, True, 5.0), (5.0, False, 5.0)],
 )
-def test_a_driver_has_its_timeout_from_the_end_of_the_stall(timeout, moves, limit):
+def test_driver_timeout_starts_at_the_end_of_the_stall(timeout, moves, limit):
     for since_stall, expected in ((limit, WAIT), (DRAIN_TIME + limit + 1e-6, IGNORE)):
         assert positions_freshness(since_stall, False, True, timeout, moves) is expected
 
@@ -127,7 +127,7 @@ def test_a_driver_has_its_timeout_from_the_end_of_the_stall(timeout, moves, limi
         (False, True, False, WAIT),
     ],
 )
-def test_start(is_complete, is_required, is_unpublished, expected):
+def test_start_freshness_follows_the_table(is_complete, is_required, is_unpublished, expected):
     assert start_freshness(is_complete, is_required, is_unpublished) is expected
 
 
@@ -136,7 +136,7 @@ def test_a_stall_is_longer_than_target_timeout_and_several_periods():
     assert min_stall(0.001, 0.01) == MIN_STALL_PERIODS * 0.01
 
 
-def test_age_of_a_target():
+def test_target_age_is_computed_from_the_stamp_or_the_delay():
     second = 10**9
     assert target_age(0, 0, 0.5, False) == 0.0
     assert target_age(0, 0, 0.5, True) == 0.5
@@ -150,7 +150,7 @@ def test_age_of_a_target():
     ("sent", "relative", "transit"),
     [(0, 5.0, None), (8.0, 5.0, 2.0), (8.0, 1.0, 1.0), (10.05, 5.0, 0.0), (11.0, 5.0, 5.0)],
 )
-def test_transit_time_by_the_clock_that_can_be_right(sent, relative, transit):
+def test_transit_time_uses_the_clock_that_matches_the_stamp(sent, relative, transit):
     found = transit_time(round(1e9 * sent), 10 * 10**9, relative)
     assert found == (None if transit is None else pytest.approx(transit))
 
@@ -185,7 +185,7 @@ def test_clock_drift_is_no_delay():
     assert max(delays(sent, came)[1:]) < 1e-3
 
 
-def test_no_ros_is_imported():
+def test_freshness_module_does_not_import_rclpy():
     code = "import sys, dls_ik.ros.servo.freshness; sys.exit('rclpy' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
 
@@ -224,7 +224,7 @@ def follow(world, **given):
     return outcome
 
 
-def test_measurements_that_waited_during_a_stall_are_no_fault(supervised):
+def test_measurements_queued_during_a_stall_cause_no_fault(supervised):
     """The driver is waited for, and supervised again from its first fresh measurement on."""
     for k in range(int(2.0 * DRAIN_TIME / DT)):
         outcome = follow(supervised, driver=True, lag=max(0.0, STALL - k * DT))
@@ -262,7 +262,7 @@ def test_an_arm_at_rest_waits_after_a_stall_for_a_fresh_measurement(standing):
     assert outcome.state is ServoState.FOLLOWING, outcome.message
 
 
-def test_an_arm_at_rest_stays_there_while_its_driver_is_silent_which_is_a_fault(standing):
+def test_resting_arm_holds_and_faults_after_the_timeout_of_a_silent_driver(standing):
     """The driver has its timeout after the stall; a target is in force."""
     states = []
     for _ in range(int(2.0 * SETTLE_TIME / DT)):

@@ -52,7 +52,7 @@ def test_meter_counts_recent_and_all_cycles():
     assert second[4:] == pytest.approx((2.0, 0.002, 0.002))
 
 
-def test_meter_without_recent_cycles():
+def test_meter_without_cycles_has_a_nan_mean_and_level_stale():
     figures = LoopMeter(0.01, 100.0).read(101.0)
     assert figures[:5] == (0, 0, 0, 0, 0.0)
     assert math.isnan(figures.mean)
@@ -74,7 +74,7 @@ LEVELS = {
 
 
 @pytest.mark.parametrize("state", ServoState)
-def test_level_of_every_state(state):
+def test_diagnostic_level_and_message_follow_the_state(state):
     level = next((level for level, states in LEVELS.items() if state in states), WARN)
     assert diagnostic_level(CycleReport(state), CALM) == (level, state.explanation)
     assert diagnostic_level(CycleReport(state, "why"), CALM)[1] == "why"
@@ -96,7 +96,7 @@ def test_late_cycles_cause_a_warning():
     assert diagnostic_level(following, CALM._replace(recent_overruns=9))[0] == OK
 
 
-def test_values_of_the_motion():
+def test_motion_diagnostics_report_errors_limits_and_held_joints():
     robot = RobotModel.wam()
     q, held = robot.clip(np.zeros(robot.n)), np.zeros(robot.n)
     q[1], held[3] = robot.upper[1] - 0.125, 0.6
@@ -116,7 +116,7 @@ def test_values_of_the_motion():
     assert values["target age [s]"] == "0.500"
 
 
-def test_unknown_values():
+def test_unknown_motion_values_are_shown_as_nan_or_none():
     robot = RobotModel.wam()
     q = np.zeros(robot.n)
     output = ServoOutput(q, q, ServoState.WAITING, "", None, NAN, NAN, NAN, NAN, q + NAN, NAN)
@@ -154,7 +154,7 @@ def test_tip_is_in_the_root_frame_when_the_base_moves():
     assert tip.in_root(np.eye(4))[:3, 3] == pytest.approx([0.0, 0.25, 0.5])
 
 
-def test_trail_has_its_duration(planar):
+def test_trail_keeps_points_for_its_duration(planar):
     trail = Trail(planar, 1.0)
     assert trail.points(0.0).shape == (0, 3)
     for k in range(300):
@@ -178,7 +178,7 @@ def test_trail_has_a_maximum_length_and_may_be_off(planar):
     assert len(none.points(60.0)) == 0
 
 
-def test_markers():
+def test_markers_show_target_tip_and_trail_in_the_state_colour():
     T_tip, T_target = np.eye(4), RobotModel.wam().fk(np.full(7, 0.3))
     T_tip[:3, 3] = [0.1, 0.2, 0.3]
     trail = np.arange(9.0).reshape(3, 3)
@@ -205,7 +205,7 @@ def test_markers_without_content_are_deleted():
     assert (target.action, tip.action, line.action) == (Marker.DELETE, Marker.ADD, Marker.DELETE)
 
 
-def test_markers_of_the_nearest_pair_and_of_bounds():
+def test_markers_show_the_closest_pair_and_workspace_bounds():
     T = transform(rotation_from_rpy(0.1, 0.2, 0.3), np.array([0.4, 0.5, 0.6]))
     bounds = [
         BoxBound(np.array([1.0, 2.0, 3.0]), T, name="cell"),

@@ -46,7 +46,7 @@ def times(trajectory):
     return [start.sec + 1e-9 * start.nanosec for start in starts]
 
 
-def test_joint_state():
+def test_joint_state_has_names_stamp_positions_and_velocities():
     received = sent(make("joint_state"), (VELOCITY, Q, 5), (Q, VELOCITY, 3 * 10**9 + 7))
     assert received.name == ["a", "b"]
     assert (received.header.stamp.sec, received.header.stamp.nanosec) == (3, 7)
@@ -55,7 +55,7 @@ def test_joint_state():
     assert len(received.effort) == 0
 
 
-def test_joint_trajectory_of_one_point():
+def test_single_point_joint_trajectory_has_positions_after_one_period():
     received = sent(make("joint_trajectory"), (VELOCITY, Q, 5), (Q, VELOCITY, 6))
     assert received.joint_names == ["a", "b"]
     assert (received.header.stamp.sec, received.header.stamp.nanosec) == (0, 0)
@@ -109,7 +109,7 @@ def test_a_joint_that_stops_earlier_at_its_limit_adds_a_point():
     assert received.points[1].velocities[0] == 0.0
 
 
-def test_position_array():
+def test_position_array_has_the_commanded_positions():
     received = sent(make("position_array"), (VELOCITY, Q, 5), (Q, VELOCITY, 6))
     assert list(received.data) == Q.tolist()
 
@@ -180,7 +180,7 @@ CHAIN = ("j1", "j2", "j3")
         ),
     ],
 )
-def test_order_and_names_of_joints(given, order, names, robot_names):
+def test_output_joints_have_the_given_order_and_names(given, order, names, robot_names):
     joints = arrange_joints(CHAIN, *given)
     assert joints.order.tolist() == order
     assert (joints.names, joints.robot_names) == (names, robot_names)
@@ -214,7 +214,7 @@ def test_joints_other_than_those_of_the_chain_are_rejected(joints, names, words)
         ("trail", 0, 0.0),
     ],
 )
-def test_parameters_are_accepted(name, given, kept):
+def test_valid_output_parameters_are_accepted(name, given, kept):
     assert getattr(Parameters().changed({name: given}), name) == kept
 
 
@@ -236,6 +236,6 @@ def test_parameters_are_accepted(name, given, kept):
         ({"trail": 61.0}, "from 0 to 60 \\[s\\]"),
     ],
 )
-def test_parameters_are_rejected(given, words):
+def test_invalid_output_parameters_are_rejected(given, words):
     with pytest.raises(OptionError, match=words):
         Parameters().changed(given)

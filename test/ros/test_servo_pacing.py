@@ -72,7 +72,7 @@ def test_the_cycle_after_a_late_one_advances_by_the_elapsed_time():
 
 @pytest.mark.parametrize("ratio", [0.95, 1.0, 1.05])
 @pytest.mark.parametrize("phase", [0.0, 0.007, 0.0099])
-def test_in_step_with_targets_at_approximately_the_same_rate(ratio, phase):
+def test_loop_synchronizes_with_targets_at_a_similar_rate(ratio, phase):
     cycles = play(Pacer(1 / PERIOD, 0.0), ratio * PERIOD, phase, 2.0)[100:]
     lags = [begin - target for begin, target in cycles]
     assert max(lags) < 1e-9
@@ -81,7 +81,7 @@ def test_in_step_with_targets_at_approximately_the_same_rate(ratio, phase):
 
 
 @pytest.mark.parametrize("interval", [PERIOD / 5, PERIOD / 2, 2 * PERIOD, 3.3 * PERIOD])
-def test_keeps_its_rate_with_targets_at_another_rate(interval):
+def test_loop_keeps_its_rate_with_targets_at_another_rate(interval):
     cycles = play(Pacer(1 / PERIOD, 0.0), interval, 0.004, 2.0)
     steps = [b - a for (a, _), (b, _) in pairwise(cycles[20:])]
     assert steps == pytest.approx([PERIOD] * len(steps))
@@ -240,7 +240,7 @@ def test_only_the_calling_thread_gets_the_priority(in_thread):
     assert policy() in ORDINARY
 
 
-def test_priority_not_permitted_or_not_requested(in_thread):
+def test_refused_or_unrequested_priority_is_reported(in_thread):
     words = in_thread(Priority(0).acquire)
     assert words == "the loop has ordinary priority, as thread_priority is 0"
     priority = Priority(1000)

@@ -37,7 +37,7 @@ def ramp(begin, end):
 
 
 @pytest.mark.parametrize(("delay", "lag"), [(0.0, 0.08), (0.0317, 0.08), (0.0, 1e-9)])
-def test_step_response_of_first_order(delay, lag):
+def test_step_response_is_first_order_after_the_delay(delay, lag):
     simulated = arm(delay=delay, time_constant=lag)
     simulated.advance(10.0)
     assert (simulated.q == START).all()
@@ -80,7 +80,7 @@ def test_no_command_makes_a_joint_faster_than_its_limit(time_constant):
         assert (np.abs(simulated.velocity) <= limits * (1.0 + 1e-9)).all()
 
 
-def test_what_comes_out_does_not_depend_on_how_often_it_is_asked():
+def test_motion_does_not_depend_on_the_sampling_interval():
     def commanded():
         simulated = arm(delay=0.013, time_constant=0.03)
         simulated.command(ramp(10.0, 10.3), 10.0)
@@ -92,7 +92,7 @@ def test_what_comes_out_does_not_depend_on_how_often_it_is_asked():
     np.testing.assert_allclose(often[-1], once[-1], atol=1e-12)
 
 
-def test_a_new_command_replaces_what_follows_but_not_what_is_on_its_way():
+def test_new_command_replaces_later_points_but_not_delayed_ones():
     simulated = arm(delay=0.1)
     simulated.command(ramp(10.0, 11.0), 10.0)
     simulated.advance(10.5)
@@ -103,7 +103,7 @@ def test_a_new_command_replaces_what_follows_but_not_what_is_on_its_way():
     np.testing.assert_allclose(simulated.q, START, atol=1e-12)
 
 
-def test_noise_is_white_of_its_deviation_and_only_in_what_is_measured():
+def test_measurement_noise_is_white_with_the_given_deviation():
     count, noise = 20_000, 0.01
     first = [arm(noise=noise, seed=seed).measured().tolist() for seed in (1, 1, 2)]
     assert first[0] == first[1] != first[2]
@@ -136,7 +136,7 @@ def curve(*velocities):
     return Path(times, positions, np.array(velocities or [NONE] * 3))
 
 
-def test_straight_between_knots_and_still_outside():
+def test_path_is_linear_between_knots_and_constant_outside():
     straight = curve()
     for t, q, velocity in (
         (0.0, [0.0, 0.0], [0.0, 0.0]),
@@ -149,7 +149,7 @@ def test_straight_between_knots_and_still_outside():
         np.testing.assert_allclose(straight.at(t)[1], velocity)
 
 
-def test_a_cubic_is_met_exactly():
+def test_path_with_velocities_reproduces_a_cubic():
     times = np.array([0.3, 0.9, 2.0])
     values = [cubic(t) for t in times]
     through = Path(times, np.array([q for q, _ in values]), np.array([v for _, v in values]))
@@ -158,7 +158,7 @@ def test_a_cubic_is_met_exactly():
         np.testing.assert_allclose(through.at(t)[1], cubic(t)[1], atol=1e-12)
 
 
-def test_the_way_to_the_first_knot_begins_in_the_state_there():
+def test_path_to_the_first_knot_starts_in_the_given_state():
     curved = curve([0.0, 0.0], [1.0, 1.0], [0.0, 0.0])
     state = np.array([-2.0, 3.0]), np.array([0.5, -0.5])
     joined = curved.from_here(0.5, *state)

@@ -115,7 +115,7 @@ def test_bad_commands_are_logged_once_and_the_arm_holds(sim):
     reaches(client, states, HOME + 0.2)
 
 
-def test_it_sticks_falls_silent_and_begins_again_when_asked(sim):
+def test_freeze_silence_and_reset_services_control_the_arm(sim):
     _, client = sim
     states = client.listen(JointState, "joint_states")
 
@@ -145,7 +145,7 @@ def is_silent(client, states):
     return not states
 
 
-def test_the_robot_may_come_from_the_topic_and_joints_may_be_names_alone():
+def test_robot_of_the_topic_or_bare_joint_names_are_simulated():
     with SimArmProcess("-r", "__ns:=/late") as arm, Client("late") as client:
         arm.wait_for_line("waiting for a robot")
         answer = client.call(Trigger, "sim_arm/reset", Trigger.Request())

@@ -36,7 +36,7 @@ def simulation(**parameters):
     return Simulation(joints_of(WAM), SimArmParameters().changed(parameters), 0.0)
 
 
-def test_gaps_are_as_long_and_as_many_as_asked_for():
+def test_dropouts_have_the_given_rate_and_duration():
     rate, duration, tick, count = 2.0, 0.25, 0.001, 400_000
     dropouts = Dropouts(rate, duration, 4, 0.0)
     out = np.array([dropouts.is_out(k * tick) for k in range(count)])
@@ -52,7 +52,7 @@ def test_gaps_are_as_long_and_as_many_as_asked_for():
     assert abs(heard.std() * rate - 1.0) < 2.0 * scatter  # exponential distribution
 
 
-def test_a_reset_is_a_new_start():
+def test_reset_restores_initial_positions_and_clears_faults():
     start = [0.1] * WAM.n
     arm = simulation(initial_positions=start, delay=0.1)
     arm.command(standstill(GOAL, 0.0), 0.0)
@@ -135,7 +135,7 @@ def read(message):
     return path_from_array(message, NAMES, NOW)
 
 
-def test_positions_count_from_now_on_in_the_order_of_the_joints():
+def test_position_commands_apply_now_in_the_joint_order():
     for message in (
         JointState(name=["b", "a"], position=[2.0, 1.0]),
         Float64MultiArray(data=[1.0, 2.0]),

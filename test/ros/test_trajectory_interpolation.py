@@ -65,7 +65,7 @@ def gaps(rng, period, count):
     ("jerk", "rate"),
     [([], 100.0), ([], 500.0), ([80.0], 100.0), ([1000.0], 100.0), ([20.0], 250.0)],
 )
-def test_no_cubic_needs_more_than_the_limits(monkeypatch, jerk, rate, is_late, count):
+def test_cubic_interpolation_of_points_keeps_all_limits(monkeypatch, jerk, rate, is_late, count):
     if jerk:
         pytest.importorskip("ruckig", reason="needs ruckig")
     parameters = {"feedback_mode": "none", "acceleration": [A], "jerk": jerk, "rate": rate}
@@ -95,7 +95,7 @@ def gaps_with_withdrawn_commands(rng, period, count):
 
 
 @pytest.mark.parametrize("jerk", [[], [80.0], [1000.0]])
-def test_no_cubic_needs_more_after_withdrawn_commands_and_early_cycles(monkeypatch, jerk):
+def test_cubic_interpolation_keeps_limits_after_withdrawn_commands(monkeypatch, jerk):
     if jerk:
         pytest.importorskip("ruckig", reason="needs ruckig")
     rate = 100.0

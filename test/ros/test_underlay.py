@@ -64,14 +64,14 @@ def test_type_hash_is_the_published_one(service: str) -> None:
     assert found == PUBLISHED_HASHES[service]
 
 
-def test_servo_status_is_there_when_built_from_the_underlay() -> None:
+def test_underlay_messages_include_servo_status() -> None:
     if not is_built_from_underlay():
         pytest.skip("moveit_msgs comes from a ROS installation")
     assert messages.ServoStatus.JOINT_BOUND == 6
     assert messages.ServoStatus.INVALID == -1
 
 
-def test_a_scene_means_the_same_as_message_and_as_its_yaml() -> None:
+def test_scene_message_and_its_yaml_give_equal_changes() -> None:
     sides = {"x": 0.0, "y": 0.0, "z": 1.0, "w": 1.0}
     fields = {
         "is_diff": True,
@@ -110,7 +110,7 @@ def test_a_scene_means_the_same_as_message_and_as_its_yaml() -> None:
     ]  # fmt: skip
 
 
-def test_a_scene_becomes_a_message() -> None:
+def test_planning_scene_converts_to_a_message() -> None:
     scene = PlanningScene(RobotModel.wam())
     scene.add_box("box", [0.1, 0.2, 0.3], transform(None, np.array([1.0, 0.0, 0.0])))
     scene.add_capsule("rod", 0.1, 0.5)

@@ -71,7 +71,7 @@ def bare_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"}
 
 
-def test_each_library_finds_its_neighbours() -> None:
+def test_each_library_resolves_its_ros_dependencies() -> None:
     assert len(libraries()) == 6 * len(PACKAGES)
     for library in libraries():
         told = subprocess.run(
@@ -83,7 +83,7 @@ def test_each_library_finds_its_neighbours() -> None:
         assert [line for line in ours if "not found" in line] == [], library
 
 
-def test_each_library_has_the_soname_by_which_it_is_opened() -> None:
+def test_soname_of_each_library_equals_its_file_name() -> None:
     readelf = shutil.which("readelf") or pytest.skip("needs readelf")
     for library in libraries():
         told = subprocess.run(
@@ -116,7 +116,7 @@ def opener(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 @pytest.mark.parametrize("dispatched", [False, True])
-def test_a_program_in_c_gets_type_supports(
+def test_type_supports_are_loaded_by_a_c_program(
     of: str, kind: str, name: str, dispatched: bool, opener: Path
 ) -> None:
     """Of the library itself, and of the one that chooses among all of them at run time."""

@@ -49,7 +49,7 @@ def check(snapshot, q):
 
 @pytest.mark.parametrize("world", WORLDS)
 @pytest.mark.parametrize("arm", ARMS)
-def test_random_configurations(arm, world):
+def test_certain_answers_agree_with_coal_in_random_configurations(arm, world):
     scene, rng = scene_of(arm, world), np.random.default_rng(0)
     counts = np.sum([check(scene.snapshot, q) for q in scene.robot.random(15, rng=rng)], axis=0)
     assert counts[1] < 0.02 * counts[0]  # few are left to the exact library
@@ -58,14 +58,14 @@ def test_random_configurations(arm, world):
 @pytest.mark.campaign
 @pytest.mark.parametrize("world", WORLDS)
 @pytest.mark.parametrize("arm", ARMS)
-def test_three_hundred_thousand_pairs(arm, world):
+def test_certain_answers_agree_with_coal_for_300000_pairs(arm, world):
     scene, done, rng = scene_of(arm, world), 0, np.random.default_rng(1)
     while done < 300_000 / (len(ARMS) * len(WORLDS)):
         done += check(scene.snapshot, scene.robot.random(rng=rng))[0]
 
 
 @pytest.mark.parametrize("world", WORLDS)
-def test_at_the_edge_of_certainty(world):
+def test_last_certain_answers_on_a_path_agree_with_coal(world):
     """The last certain answers before the state of a pair changes on a path are right."""
     snapshot, rng, edges = scene_of("fr3", world).snapshot, np.random.default_rng(2), 0
     while edges < 12:
@@ -112,7 +112,7 @@ PAIR = RobotModel.from_dh([ROW, ROW])
     other=st.sampled_from(MOVING),
     fixed=st.sampled_from(STANDING),
 )
-def test_any_two_shapes(seed, moving, other, fixed):
+def test_certain_answers_agree_with_coal_for_any_two_shapes(seed, moving, other, fixed):
     """A moving shape against one of the base and one of the world, in any pose."""
     rng = np.random.default_rng(seed)
     base, *_, tip = PAIR.tree.links
@@ -149,7 +149,7 @@ def test_bounds_of_meshes_are_sharp_and_never_above_the_distance(moving, fixed):
     assert np.percentile(errors, 95) < 5e-4
 
 
-def test_a_path_with_two_links_close_to_each_other_is_free():
+def test_path_with_two_links_close_together_is_proven_collision_free():
     """Two drums end to end keep 12.5 mm while one rotates; spheres alone proved less than 5 mm."""
     base, turning, *_ = PAIR.tree.links
     above = transform(np.eye(3), [0.0, 0.0, 0.8125])

@@ -54,7 +54,7 @@ def test_a_full_scene_replaces_a_difference_adds(scene):
     assert set(scene.objects) == {"d"}
 
 
-def test_operations_of_objects(scene):
+def test_object_operations_append_move_and_remove(scene):
     scene.load(ball("a", (2, 0, 1), operation=2))  # appended
     assert centres(scene, "a") == [[2, 0, 0], [2, 0, 1]]
     scene.load({**ball("a", operation=3), "pose": pose(3, 0, 0)})  # moved
@@ -63,7 +63,7 @@ def test_operations_of_objects(scene):
     assert scene.objects == {}
 
 
-def test_frames(scene):
+def test_object_poses_are_read_in_link_object_subframe_and_fixed_frames(scene):
     """Frames of links, objects, their subframes, and frames that a scene defines."""
     scene.set_joints(WAM.named(Q))
     tip = WAM.tree.pose("wam_link7", WAM.named(Q))
@@ -80,7 +80,7 @@ def test_frames(scene):
     assert scene.objects["far"] == pytest.approx(at(6, 0, 0))
 
 
-def test_attached_objects(scene):
+def test_attached_objects_are_added_detached_and_taken_from_the_world(scene):
     state = {"joint_state": {"name": [*WAM.joint_names], "position": Q.tolist()}}
     new = ball("tool", (0, 0, 0.1), frame="wam_link7")
     state["attached_collision_objects"] = [attached("wam_link7", new, touch_links=["wam_link6"])]
@@ -99,7 +99,7 @@ def test_attached_objects(scene):
     assert "tool" in scene.objects
 
 
-def test_the_allowed_collision_matrix(scene):
+def test_allowed_collision_matrix_is_replaced_completely(scene):
     names = ["a", "wam_link7", "wam_link6"]
     rows = [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
     matrix = {
@@ -119,7 +119,7 @@ def test_the_allowed_collision_matrix(scene):
     assert not scene.snapshot.may_touch("a", "wam_link7")
 
 
-def test_padding_and_scale_of_links(scene):
+def test_link_padding_and_scale_are_applied(scene):
     padding = [{"link_name": "wam_link3", "padding": 0.02}]
     scale = [{"link_name": "wam_link3", "scale": 1.5}]
     scene.load({"is_diff": True, "link_padding": padding, "link_scale": scale})
@@ -135,7 +135,7 @@ def test_parts_that_are_not_supported_are_named(scene):
     assert "octomap" in note
 
 
-def test_parts_without_effect_are_named_and_the_rest_is_taken(scene):
+def test_operations_without_effect_are_noted_and_others_applied(scene):
     """As in MoveIt, a state may be of a larger system; an unknown joint in Python is a mistake."""
     state = {"joint_state": {"name": ["finger", "wam_j2"], "position": [0.1, 0.7]}}
     carried = [
@@ -168,14 +168,14 @@ def test_parts_without_effect_are_named_and_the_rest_is_taken(scene):
         (attached("wam_link7", ball("c")), "no object 'c' in the world"),
     ],
 )
-def test_a_scene_that_does_not_fit_changes_nothing(scene, last, message):
+def test_invalid_scene_is_refused_and_changes_nothing(scene, last, message):
     before = scene.snapshot
     with pytest.raises(SceneError, match=message):
         scene.load([ball("first", (1, 1, 1)), last])
     assert scene.snapshot is before
 
 
-def test_what_is_saved_is_loaded(scene, tmp_path):
+def test_saved_scene_is_loaded_with_equal_collisions(scene, tmp_path):
     scene.add_box("box", [0.1, 0.2, 0.3], at(1, 2, 3))
     scene.add_mesh("mesh", np.vstack([np.zeros(3), np.eye(3)]), [[0, 2, 1], [0, 1, 3], [1, 2, 3]])
     scene.add_plane("floor", [0, 0, 1], -0.5)

@@ -60,7 +60,7 @@ def _placement(scene, q):
 
 
 @pytest.mark.parametrize("arm", ["ur5e", "fr3"])
-def test_other_arms(arm):
+def test_colliding_configurations_of_other_arms_have_plausible_depths(arm):
     scene, found = scene_of(arm, "table"), 0
     for q in scene.robot.random(300, rng=np.random.default_rng(1)):
         if scene.in_collision(q):

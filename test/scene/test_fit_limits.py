@@ -194,7 +194,7 @@ def test_thin_triangles_of_a_small_file_take_little_memory():
     assert_covered(mesh, tree)
 
 
-def test_a_polygon_of_many_corners(tmp_path):
+def test_polygon_of_100000_corners_is_fitted_in_bounded_memory(tmp_path):
     count, path = 100_000, tmp_path / "polygon.obj"
     corners = fan(np.random.default_rng(0), count - 2).vertices
     lines = [f"v {x:.9f} {y:.9f} {z:.9f}" for x, y, z in corners]
@@ -229,7 +229,7 @@ def test_a_scene_of_many_meshes_has_bounded_trees():
     assert len(scene.snapshot.arrays.node) <= 1 + 600 * most
 
 
-def test_shapes_that_are_gone_are_forgotten():
+def test_deleted_meshes_are_dropped_from_the_caches():
     """Old meshes and their trees are dropped when a scene changes its meshes all the time."""
     mesh, ball = slivers(np.random.default_rng(0), 20), Sphere(0.1)
     sphere_tree(mesh, False)

@@ -77,7 +77,7 @@ def message(value):
     return [message(each) for each in value] if is_record else value
 
 
-def test_a_scene_of_motion_bench_maker():
+def test_motion_bench_maker_scene_is_read():
     frame, remove, joints, drop, allowed, add = operations(BENCH)
     assert isinstance(frame, SetFrame)
     assert (frame.name, frame.parent) == ("world", "")
@@ -95,7 +95,7 @@ def test_a_scene_of_motion_bench_maker():
     assert np.allclose(add.T @ T, TURN)
 
 
-def test_a_pose_of_the_only_shape_is_the_object_s():
+def test_pose_of_a_single_shape_becomes_the_object_pose():
     (alone,) = operations(thing(primitive_poses=[SIDE]))
     assert np.allclose(alone.T, TURN)
     assert np.array_equal(alone.parts[0][1], np.eye(4))
@@ -109,7 +109,7 @@ def test_a_pose_of_the_only_shape_is_the_object_s():
 
 
 @pytest.mark.parametrize("form", [lambda value: value, message], ids=["mapping", "message"])
-def test_every_kind_of_shape(form):
+def test_every_shape_type_is_read_from_mapping_and_message(form):
     triangle = {"vertices": [{"x": 0.0, "y": 0.0, "z": 0.0}, {"x": 1.0, "y": 0.0, "z": 0.0},
                              {"x": 0.0, "y": 1.0, "z": 0.0}],
                 "triangles": [{"vertex_indices": np.array([0, 1, 2], np.uint32)}]}  # fmt: skip
@@ -153,7 +153,7 @@ def inside(mesh, points):
     return bool((np.einsum("fi,pfi->pf", normals, points[:, None] - a) < 1e-9).all())
 
 
-def test_operations_of_objects():
+def test_add_remove_append_and_move_operations_are_read():
     assert operations(thing(operation=1)) == (RemoveObject("thing"),)
     assert operations({"id": "", "operation": b"\x01"}) == (RemoveObject(""),)
     (appended,) = operations(thing(operation="\x02", subframe_names=["tip"], subframe_poses=[SIDE]))
@@ -170,7 +170,7 @@ def test_operations_of_objects():
     )
 
 
-def test_attached_objects():
+def test_attach_and_detach_operations_are_read():
     attach, detach, every = operations(
         [
             {"link_name": "hand", "touch_links": ["finger"], "object": thing(pose=SIDE)},
@@ -209,7 +209,7 @@ def test_full_scenes_replace_and_differences_add():
     assert (drop, attach.link) == (RemoveAttached(), "hand")
 
 
-def test_defaults_of_the_allowed_matrix():
+def test_default_entries_of_the_allowed_matrix_are_read():
     (allowed,) = operations(
         {"is_diff": True, "allowed_collision_matrix": {
             "entry_names": ["a", "b"], "entry_values": [{"enabled": [False, False]}] * 2,
@@ -218,7 +218,7 @@ def test_defaults_of_the_allowed_matrix():
     assert allowed == ReplaceAllowed({("a", "b"): False}, {"b": True, "c": False})
 
 
-def test_a_robot_that_stands_elsewhere_in_the_frame_of_the_scene():
+def test_multi_dof_joint_places_the_robot_in_the_scene_frame():
     state = {"multi_dof_joint_state": {
         "header": {"frame_id": "map"}, "joint_names": ["virtual_joint"],
         "transforms": [{"translation": [1, 0, 0], "rotation": [0, 0, 1, 1]}]}}  # fmt: skip
@@ -280,7 +280,7 @@ def test_unsupported_parts_are_noted_once():
         (None, "expected a message"),
     ],
 )  # fmt: skip
-def test_messages_that_cannot_be_used(given, message):
+def test_invalid_messages_are_refused_quickly(given, message):
     start = time.process_time()
     with pytest.raises(SceneError) as caught:
         read_scene(given)
@@ -291,7 +291,7 @@ def test_messages_that_cannot_be_used(given, message):
 # YAML
 
 
-def test_plain_yaml():
+def test_yaml_numbers_texts_and_documents_are_read():
     text = 'a: [1, 2.5, -1e-3, .inf, true, no, "1", 0x1, ~]\nb: {c: }\n---\n- x: "\\0"\n---\n'
     first, second, third = read_yaml(text)
     assert first == {"a": [1, 2.5, -0.001, np.inf, True, "no", "1", "0x1", None], "b": {"c": None}}
@@ -314,7 +314,7 @@ def test_plain_yaml():
         ("a: " + "x" * 17_000_000 + "\n", "longer than"),
     ],
 )
-def test_yaml_that_is_refused(text, message):
+def test_unsupported_yaml_is_refused_with_a_reason(text, message):
     with pytest.raises(SceneError) as caught:
         read_scene(text)
     assert message in str(caught.value)
@@ -361,7 +361,7 @@ OLD = "old\n* a\n2\ncylinder\n0.5 2\n1 0 0\n0 0 1 1\n0 0 0 0\nplane\n0 0 2 -4\n0
 OLD += "0 0 0 0\n* b\n1\nsphere\n0.5\n0 0 0\n0 0 0 1\n0 0 0 0\n.\n"
 
 
-def test_both_versions_of_scene_text():
+def test_both_versions_of_scene_text_are_read():
     remove, two, tri = operations(NEW)
     assert remove == RemoveObject("")
     assert (two.name, [*two.subframes]) == ("two words", ["tip"])
@@ -390,7 +390,7 @@ def test_both_versions_of_scene_text():
         ("* tri", "*", "the name of an object must be printable"),
     ],
 )
-def test_scene_text_that_is_refused(old, new, message):
+def test_invalid_scene_text_is_refused_with_a_reason(old, new, message):
     with pytest.raises(SceneError) as caught:
         read_scene(NEW.replace(old, new, 1))
     assert message in str(caught.value)
@@ -436,7 +436,7 @@ def test_scene_text_that_is_written_is_read_back(drawn, has_poses):
             assert np.allclose(each.T @ T_found, T @ T_shape, atol=1e-12)
 
 
-def test_capsules_are_written_as_the_shapes_they_are(tmp_path):
+def test_capsules_are_written_as_a_cylinder_and_two_spheres(tmp_path):
     body = Body("c", ((Capsule(0.5, 2.0), TURN),))
     path = tmp_path / "a.scene"
     path.write_text(scene_text({"c": (body, np.eye(4))}))
@@ -445,7 +445,7 @@ def test_capsules_are_written_as_the_shapes_they_are(tmp_path):
     assert np.allclose(add.parts[1][1], TURN @ transform(translation=[0, 0, 1]))
 
 
-def test_meshes_are_read_from_files_beside_the_scene(tmp_path):
+def test_mesh_files_are_read_relative_to_the_scene_file(tmp_path):
     (tmp_path / "meshes").mkdir()
     corners = b"v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n"
     (tmp_path / "meshes" / "part.obj").write_bytes(corners)
@@ -459,7 +459,7 @@ def test_meshes_are_read_from_files_beside_the_scene(tmp_path):
     assert len(again.parts[0][0].triangles) == 1
 
 
-def test_files_that_are_none(tmp_path):
+def test_missing_and_invalid_scene_files_are_refused(tmp_path):
     for name, message in (("a.txt", "valid endings: .scene"), ("a.yaml", "No such file")):
         with pytest.raises(SceneError, match=message):
             read_scene(tmp_path / name)

@@ -57,7 +57,7 @@ def corners(triangles):
 
 
 @pytest.mark.parametrize("kind", ["stl", "stl_ascii", "obj", "dae"])
-def test_files_of_another_library_are_read_as_written(kind, tmp_path):
+def test_mesh_files_written_by_trimesh_are_read_equal(kind, tmp_path):
     shape = trimesh.creation.annulus(0.1, 0.2, 0.3, sections=9)
     content = shape.export(file_type=kind)
     path = written(tmp_path, f"a.{kind.partition('_')[0].upper()}", content)
@@ -83,7 +83,7 @@ def test_collada_places_geometry_by_its_nodes_in_metres(tmp_path):
         ("<triangles><p>0 1 2 0 2 3</p></triangles>", [[0, 1, 2], [0, 2, 3]]),
     ],
 )
-def test_every_kind_of_area_in_collada(primitive, expected, tmp_path):
+def test_every_collada_primitive_is_read_as_triangles(primitive, expected, tmp_path):
     kind = primitive[1 : primitive.index(">")]
     given = primitive.replace(
         f"<{kind}>", f'<{kind}><input semantic="VERTEX" source="#v" offset="0"/>'
@@ -102,7 +102,7 @@ def test_relative_indices_of_obj_count_from_the_line_they_are_on():
     assert len(vertices) == 5
 
 
-def test_binary_stl_may_begin_like_a_text():
+def test_binary_stl_that_starts_with_solid_is_read():
     content = b"solid".ljust(80) + (1).to_bytes(4, "little") + np.arange(12, dtype="<f4").tobytes()
     vertices, triangles = read_stl(content + b"\0\0")
     assert vertices.tolist() == [[3, 4, 5], [6, 7, 8], [9, 10, 11]]
@@ -157,7 +157,7 @@ def instances(depth):
         ("a.png", b"", "valid endings: .stl, .obj, .dae"),
     ],
 )  # fmt: skip
-def test_what_is_not_a_whole_mesh_is_refused(name, content, message, tmp_path):
+def test_incomplete_and_invalid_mesh_files_are_refused(name, content, message, tmp_path):
     path = written(tmp_path, name, content)
     with pytest.raises(SceneError, match="mesh") as caught:
         read_mesh_file(path)
@@ -195,7 +195,7 @@ def places(tmp_path, monkeypatch):
         ("{root}/install/share/base/e.stl", "install/share/base/e.stl"),
     ],
 )
-def test_meshes_are_found(name, file, places):
+def test_relative_names_file_and_package_urls_resolve_to_mesh_files(name, file, places):
     found = find_mesh(name.format(root=places), places / "ws/arm/urdf")
     assert found == places / file
     if not file.startswith("install"):  # a description without a folder must not find it
@@ -215,14 +215,14 @@ def test_meshes_are_found(name, file, places):
         "package://secret/f.stl",
     ],
 )
-def test_meshes_elsewhere_are_not_read_unless_allowed(name, places):
+def test_meshes_outside_allowed_folders_are_refused(name, places):
     given = name.format(root=places)
     with pytest.raises(SceneError, match=r"may be read|no file"):
         find_mesh(given, places / "ws/arm/urdf")
     assert find_mesh(given, places / "ws/arm/urdf", [places]).is_file()
 
 
-def test_names_that_cannot_be_files(places):
+def test_invalid_mesh_names_are_refused(places):
     for name in ("a\0b.stl", "x" * 5000, "package://", "", "none.stl", "package://none/z.stl"):
         with pytest.raises(SceneError):
             find_mesh(name, places / "ws/arm/urdf")

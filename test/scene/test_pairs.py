@@ -28,7 +28,7 @@ def arm(*origins):
     return RobotModel.from_urdf(f'<robot name="r">{links}{joints}</robot>')
 
 
-def test_reasons():
+def test_adjacent_and_never_colliding_pairs_are_found():
     """Planar arm with links of 1 m; the last link is above the circle of the third."""
     robot, radii = arm("1 0 0", "1 0 0", "1 0 0", "0 0 0.5"), (0.1, 0.1, 0.3, 0.1, 0.6)
     shapes = {f"l{i}": body(f"l{i}", Sphere(radius)) for i, radius in enumerate(radii)}
@@ -36,7 +36,7 @@ def test_reasons():
     assert default_pairs(robot.tree, shapes) == {**adjacent, ("l2", "l4"): "Never"}
 
 
-def test_always_and_default():
+def test_always_colliding_and_default_colliding_pairs_are_found():
     robot = arm("0.1 0 0", "0.1 0 0", "0.9 0 0", "0.1 0 0")
     shapes = {f"l{i}": body(f"l{i}", Sphere(0.12)) for i in range(5)}
     found = default_pairs(robot.tree, shapes)
@@ -47,13 +47,13 @@ def test_always_and_default():
     assert default_pairs(arm("0 0 0", "0.27 0 0").tree, shapes)["l0", "l2"] == "Always"
 
 
-def test_links_without_geometry_are_passed_over():
+def test_links_without_geometry_are_skipped():
     robot = arm("1 0 0", "1 0 0", "1 0 0")
     shapes = {name: body(name, Sphere(0.1)) for name in ("l0", "l3")}
     assert default_pairs(robot.tree, shapes) == {("l0", "l3"): "Adjacent"}
 
 
-def test_exact_where_spheres_are_not_sure():
+def test_exact_distances_decide_pairs_that_spheres_leave_open():
     """Two plates whose distance is too small for spheres: never in collision."""
     robot = arm("0 0 0.01", "0 0 0.0103", "0 0 1")
     plate = Box([0.5, 0.5, 0.02])
@@ -61,7 +61,7 @@ def test_exact_where_spheres_are_not_sure():
     assert default_pairs(robot.tree, shapes)["l0", "l2"] == "Never"
 
 
-def test_the_same_from_disk(tmp_path, monkeypatch):
+def test_pairs_are_loaded_from_disk_and_recomputed_if_damaged(tmp_path, monkeypatch):
     folder = tmp_path / "kept"
     folder.mkdir()
     monkeypatch.setattr(pairs, "kept_folder", lambda: str(folder))
@@ -76,14 +76,14 @@ def test_the_same_from_disk(tmp_path, monkeypatch):
         default_pairs(tree, bodies)
 
 
-def test_two_arms_keep_the_pairs_between_them():
+def test_pairs_between_two_arms_are_checked():
     robot = RobotModel.from_urdf(share_file("urdf", "two_wams.urdf"), tip="left_wam_link7")
     scene = PlanningScene(robot)
     between = {pair for pair in scene.snapshot.names if pair[0][0] != pair[1][0]}
     assert ("left_wam_link7", "right_wam_link7") in between
 
 
-def test_without_the_library_a_pair_that_spheres_leave_open_is_checked(monkeypatch):
+def test_without_coal_pairs_that_spheres_leave_open_are_checked(monkeypatch):
     monkeypatch.setattr("dls_ik.scene.exact.library", lambda: pytest.fail("the library is used"))
     robot = arm("0 0 0.01", "0 0 0.0103", "0 0 1")
     plate = Box([0.5, 0.5, 0.02])

@@ -47,7 +47,7 @@ def tip_of(q):
         lambda scene, T: scene.add_plane("thing", [1, 0, 0], T[0, 3]),
     ],
 )
-def test_each_shape_is_in_the_way_and_moves_out(scene, add):
+def test_each_shape_collides_at_the_tip_and_not_elsewhere(scene, add):
     add(scene, at(*tip_of(Q)))
     assert scene.in_collision(Q)
     assert {"thing"} < {name for contact in scene.contacts(Q) for name in contact.names}
@@ -59,7 +59,7 @@ def test_each_shape_is_in_the_way_and_moves_out(scene, add):
         assert scene.in_collision(Q)
 
 
-def test_batches_in_threads_are_the_rows():
+def test_batch_collision_checks_equal_single_checks():
     scene = scene_of("fr3", "table")
     q = scene.robot.random(1500, rng=0)
     many = scene.in_collision(q)
@@ -68,7 +68,7 @@ def test_batches_in_threads_are_the_rows():
 
 
 @pytest.mark.parametrize("world", ["shelf", "box"])
-def test_distance_is_the_least_of_the_oracle(world):
+def test_distance_and_clearance_equal_those_of_the_oracle(world):
     scene = scene_of("fr3", world)
     free = [q for q in scene.robot.random(12, rng=1) if not scene.in_collision(q)]
     for q in free[:5]:
@@ -85,7 +85,7 @@ def test_distance_is_the_least_of_the_oracle(world):
         assert ways == pytest.approx(closest.distance * closest.normal, abs=1e-5)
 
 
-def test_depth_of_a_contact(scene):
+def test_contact_depth_of_a_sphere_in_a_plane_is_exact(scene):
     """The depth of a sphere in a plane is the distance of its lowest point below the plane."""
     robot = RobotModel.from_name("planar_2r")
     tip = robot.tips[0]
@@ -111,7 +111,7 @@ def test_a_thing_inside_a_closed_mesh_collides():
     assert not scene.in_collision([0.3, 0.4])
 
 
-def test_padding_and_scale(scene):
+def test_padding_and_scale_reduce_the_clearance(scene):
     scene.add_sphere("ball", 0.05, at(0.5, 0.8, 0.5))
     before = scene.clearance(Q)
     pair = min((pair for pair in before if "ball" in pair), key=before.get)
@@ -127,7 +127,7 @@ def test_padding_and_scale(scene):
     assert scene.clearance(Q)[pair] < before[pair] - 0.01
 
 
-def test_allow(scene):
+def test_allowed_pairs_and_objects_do_not_collide(scene):
     scene.add_sphere("ball", 0.1, at(*tip_of(Q)))
     touching = {contact.names for contact in scene.contacts(Q)}
     for pair in touching:
@@ -159,7 +159,7 @@ def test_attached_objects_move_along(scene):
     assert scene.attached == {}
 
 
-def test_joints_beside_the_chain():
+def test_joints_outside_the_chain_determine_collisions():
     """One of two arms reaches toward the other one."""
     robot = RobotModel.from_urdf(share_file("urdf", "two_wams.urdf"), tip="left_wam_link7")
     others = [name for name in robot.tree.joint if name.startswith("right")]
@@ -176,7 +176,7 @@ def test_joints_beside_the_chain():
     assert found
 
 
-def test_path_through_a_thin_sheet():
+def test_path_through_a_thin_sheet_collides_at_the_expected_time():
     """The sheet is thinner than the steps of any sampling of the path."""
     robot = RobotModel.from_name("planar_2r")
     tip = robot.tips[0]
@@ -196,7 +196,7 @@ def test_path_through_a_thin_sheet():
 
 
 @pytest.mark.parametrize(("arm", "world"), [("fr3", "shelf"), ("ur5e", "cage"), ("wam", "table")])
-def test_paths_against_samples(arm, world):
+def test_path_contacts_agree_with_samples_and_the_oracle(arm, world):
     """No sample before the first contact collides, and the oracle confirms the contact."""
     scene, times = scene_of(arm, world), []
     for seed in range(24):
@@ -214,7 +214,7 @@ def test_paths_against_samples(arm, world):
     assert any(time > 0 for time in times)
 
 
-def test_prismatic_joints_on_paths():
+def test_prismatic_joint_path_collides_at_the_expected_time():
     """A slide moves a ball through a sheet."""
     robot = RobotModel.from_dh([{"kind": "prismatic", "lower": 0.0, "upper": 2.0}])
     tip = robot.tips[0]
@@ -232,7 +232,7 @@ def test_snapshots_do_not_change(scene):
     assert not scene.in_collision(Q)
 
 
-def test_threads_see_whole_scenes(scene):
+def test_threads_never_see_a_partially_changed_scene(scene):
     """A ball jumps between two positions, both in collision: no thread sees it at neither."""
     other = Q + np.array([0.4, 0, 0, 0, 0, 0, 0])
     places = at(*tip_of(Q)), at(*tip_of(other))
@@ -279,7 +279,7 @@ def test_threads_see_whole_scenes(scene):
         (lambda s: s.save("scene.txt"), "must end in .scene"),
     ],
 )
-def test_misuse_is_named_and_changes_nothing(scene, change, message):
+def test_invalid_changes_raise_and_change_nothing(scene, change, message):
     scene.add_sphere("ball", 0.1)
     scene.add_plane("floor")
     before = scene.snapshot
@@ -288,7 +288,7 @@ def test_misuse_is_named_and_changes_nothing(scene, change, message):
     assert scene.snapshot is before
 
 
-def test_joints_are_checked(scene):
+def test_invalid_joint_names_and_shapes_raise(scene):
     with pytest.raises(JointValueError, match="unknown joint 'elbow'"):
         scene.set_joints({"elbow": 1.0})
     with pytest.raises(JointValueError, match="by name"):
@@ -299,12 +299,12 @@ def test_joints_are_checked(scene):
         scene.distance(np.zeros((2, 7)))
 
 
-def test_a_position_is_a_place_of_an_object(scene):
+def test_object_pose_may_be_given_as_a_position(scene):
     scene.add_box("box", [0.1, 0.1, 0.1], [1.0, 2.0, 3.0])
     assert np.array_equal(scene.objects["box"], at(1.0, 2.0, 3.0))
 
 
-def test_names_of_robots_and_files_of_scenes_are_neither(scene):
+def test_names_instead_of_robot_and_scene_objects_raise(scene):
     for make in (PlanningScene, IkSolver):
         with pytest.raises(RobotModelError, match=r"RobotModel.*'wam'"):
             make("wam")
@@ -320,7 +320,7 @@ def test_given_bodies_may_change_later_without_effect():
     assert list(scene.snapshot.links) == [robot.tip]
 
 
-def test_robots_without_geometry():
+def test_robot_without_geometry_raises_unless_bodies_are_given():
     robot = RobotModel.from_dh([{"a": 1.0, "lower": -1.0, "upper": 1.0}])
     with pytest.raises(SceneError, match="no collision geometry; give bodies="):
         PlanningScene(robot)
@@ -331,7 +331,7 @@ def test_robots_without_geometry():
     assert not scene.in_collision([0.0])
 
 
-def test_coal_is_named_where_it_is_needed(scene, monkeypatch):
+def test_missing_coal_raises_with_the_install_command(scene, monkeypatch):
     from dls_ik.scene import exact
 
     def missing(name):
@@ -345,7 +345,7 @@ def test_coal_is_named_where_it_is_needed(scene, monkeypatch):
     exact.library.cache_clear()
 
 
-def test_repr(scene):
+def test_repr_counts_links_and_objects(scene):
     scene.add_box("b", [1, 1, 1])
     assert repr(scene) == "PlanningScene(wam7, 8 links with geometry, 1 objects)"
     scene.add("c", Capsule(0.1, 0.1))
@@ -371,7 +371,7 @@ def filled(scene):
     return scene
 
 
-def test_a_scene_of_the_same_links_takes_all_of_the_scene_before(scene):
+def test_take_over_with_equal_links_keeps_the_complete_scene(scene):
     filled(scene)
     other = other_wam()
     assert other.take_over(scene) == ()
@@ -382,7 +382,7 @@ def test_a_scene_of_the_same_links_takes_all_of_the_scene_before(scene):
     assert other.distance(Q).distance == pytest.approx(scene.distance(Q).distance, abs=1e-9)
 
 
-def test_a_scene_of_other_links_takes_what_still_has_a_frame(scene):
+def test_take_over_with_other_links_drops_objects_without_a_frame(scene):
     filled(scene)
     without_hand = other_wam(wam_link7="hand")
     assert without_hand.take_over(scene) == ("cup",)
@@ -395,7 +395,7 @@ def test_a_scene_of_other_links_takes_what_still_has_a_frame(scene):
     assert elsewhere.distance(Q) is not None
 
 
-def test_without_exact_checks_nothing_that_collides_is_called_free(monkeypatch):
+def test_without_coal_no_colliding_configuration_is_reported_free(monkeypatch):
     """Shapes one centimetre apart are not reported as touching; the reference is the library."""
     exact = PlanningScene(WAM)
     rng = np.random.default_rng(2)
@@ -419,7 +419,7 @@ def test_without_exact_checks_nothing_that_collides_is_called_free(monkeypatch):
     assert not exact.snapshot.in_collision_by_library(result.q)
 
 
-def test_what_is_kept_of_shapes_goes_with_them():
+def test_caches_of_replaced_shapes_are_freed():
     scene, kept = PlanningScene(WAM), []
     for k in range(50):
         mesh = Mesh(SMALL * (1.0 + 0.01 * k), FACES)

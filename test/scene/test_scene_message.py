@@ -43,7 +43,7 @@ def scene():
     return scene
 
 
-def test_yaml_of_a_whole_scene(scene, tmp_path):
+def test_full_scene_saved_as_yaml_is_loaded_equal(scene, tmp_path):
     path = tmp_path / "all.yaml"
     scene.save(path)
     other = PlanningScene(WAM)
@@ -80,7 +80,7 @@ def test_scene_text_keeps_objects_and_subframes(scene, tmp_path):
     assert np.allclose(other.objects["tray"], scene.objects["tray"])
 
 
-def test_yaml_is_plain(scene, tmp_path):
+def test_saved_yaml_has_plain_message_fields(scene, tmp_path):
     scene.save(tmp_path / "a.yml")
     (fields,) = read_yaml((tmp_path / "a.yml").read_text())
     box = fields["world"]["collision_objects"][0]
@@ -88,7 +88,7 @@ def test_yaml_is_plain(scene, tmp_path):
     assert box["pose"]["position"] == {"x": 0.5, "y": -0.25, "z": 1.0}
 
 
-def test_what_cannot_be_saved(scene, tmp_path):
+def test_unsupported_file_names_and_subframe_names_are_refused(scene, tmp_path):
     with pytest.raises(SceneError, match=r"\.yaml.*a\.txt"):
         scene.save(tmp_path / "a.txt")
     other = PlanningScene(WAM)

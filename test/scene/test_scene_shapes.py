@@ -47,13 +47,13 @@ def robot(*collisions):
         (lambda: Body("b", ((Sphere(1.0), transform(translation=[1e7, 0, 0])),)), "within 1e+06 m"),
     ],
 )
-def test_shapes_that_are_none(make, message):
+def test_invalid_shapes_are_refused_with_a_reason(make, message):
     with pytest.raises(SceneError) as caught:
         make()
     assert message in str(caught.value)
 
 
-def test_equal_vertices_are_one_and_closed_surfaces_have_an_inside():
+def test_mesh_merges_equal_vertices_and_detects_closed_surfaces():
     loose = Mesh(CORNERS[FACES].reshape(-1, 3) * -1.0, np.arange(12).reshape(4, 3))
     assert len(loose.vertices) == 4
     assert loose.is_watertight
@@ -67,7 +67,7 @@ def test_equal_vertices_are_one_and_closed_surfaces_have_an_inside():
     assert not flat.vertices.flags.writeable
 
 
-def test_every_shape_of_a_urdf(tmp_path):
+def test_every_urdf_collision_shape_is_read(tmp_path):
     part = trimesh.creation.cone(0.1, 0.3)
     (tmp_path / "meshes").mkdir()
     (tmp_path / "urdf").mkdir()

@@ -155,7 +155,7 @@ def test_the_farthest_point_is_on_the_surface_and_beyond_the_drawing(kind):
 
 
 @every_bounded_kind
-def test_drawings_are_closed_and_seen_from_outside(kind):
+def test_drawn_meshes_are_watertight_with_outward_faces(kind):
     shape = sample(kind)
     drawn = shape_mesh(shape, 1.0)
     assert drawn.is_watertight

@@ -65,7 +65,7 @@ def is_inside(shape, p):
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_covers_the_shape_at_every_level(name):
+def test_spheres_cover_the_shape_at_every_level(name):
     """Each point of the shape is in the spheres of a path of nodes from the root to a leaf."""
     shape, rng = SHAPES[name], np.random.default_rng(0)
     tree, points = sphere_tree(shape), points_of(SHAPES[name], rng)
@@ -117,12 +117,12 @@ def test_inner_spheres_are_inside(name):
 
 
 @pytest.mark.parametrize("name", ["gem", "bracket", "cylinder", "capsule"])
-def test_gap_is_narrow(name):
+def test_sphere_tree_gap_is_below_5_mm(name):
     """The exact library decides only within a few millimetres, for shapes of decimetres."""
     assert sphere_tree(SHAPES[name]).gap < 0.005
 
 
-def test_a_plane_has_no_spheres():
+def test_fitting_spheres_to_a_plane_raises():
     with pytest.raises(TypeError, match="a Plane cannot be covered"):
         fit_spheres(Plane([0, 0, 1]))
 
@@ -132,7 +132,7 @@ def new_box():
     return Box([0.1, 0.1, 0.1])
 
 
-def test_damaged_files_are_replaced(tmp_path, monkeypatch):
+def test_damaged_cache_files_are_replaced(tmp_path, monkeypatch):
     monkeypatch.setattr(spheres, "kept_folder", lambda: str(tmp_path))
     whole = spheres.sphere_tree(new_box())
     (file,) = tmp_path.iterdir()
@@ -143,7 +143,7 @@ def test_damaged_files_are_replaced(tmp_path, monkeypatch):
         assert file.read_bytes() == content
 
 
-def test_files_of_other_sources_are_replaced(tmp_path, monkeypatch):
+def test_cache_files_of_other_code_are_replaced(tmp_path, monkeypatch):
     """A tree fitted by other code is not used, whatever version it states."""
     monkeypatch.setattr(spheres, "kept_folder", lambda: str(tmp_path))
     package = tmp_path / "package"
@@ -161,6 +161,6 @@ def test_files_of_other_sources_are_replaced(tmp_path, monkeypatch):
     assert again[32:] == content[32:]
 
 
-def test_a_full_disk_costs_time_only(monkeypatch):
+def test_unwritable_cache_folder_does_not_prevent_the_fit(monkeypatch):
     monkeypatch.setattr(spheres, "kept_folder", lambda: "/nowhere")
     assert spheres.sphere_tree(new_box()).gap < 0.01

@@ -79,7 +79,7 @@ def test_groups_have_a_base_and_tips(group, base, tips):
         ("lefd", "did you mean left?; known groups: left, right"),
     ],
 )
-def test_groups_without_a_chain(group, message):
+def test_groups_without_a_chain_are_refused(group, message):
     with pytest.raises(SceneError) as caught:
         srdf(GROUPS).ends(TREE, group)
     assert message in str(caught.value)
@@ -90,7 +90,7 @@ def test_joints_of_a_group_are_in_the_order_of_the_tree():
     assert joints == ("turn", "left_1", "left_2", "left_end", "camera", "right_1", "right_2")
 
 
-def test_named_poses():
+def test_named_poses_are_selected_by_name_and_group():
     given = srdf(
         GROUPS
         + '<virtual_joint name="v" type="floating" parent_frame="world" child_link="base"/>'
@@ -107,7 +107,7 @@ def test_named_poses():
         given.state("hone", "left")
 
 
-def test_pairs_that_may_touch():
+def test_allowed_pairs_combine_enabled_and_disabled_collisions():
     given = srdf(
         '<disable_default_collisions link="lens"/>'
         '<enable_collisions link1="lens" link2="base"/>'
@@ -170,7 +170,7 @@ def test_broken_descriptions_are_refused_with_the_line(content, message):
     assert time.process_time() - start < 5.0
 
 
-def test_a_file_that_is_none(tmp_path):
+def test_missing_files_and_doctype_declarations_are_refused(tmp_path):
     with pytest.raises(SceneError, match="existing file"):
         load_srdf(tmp_path / "none.srdf", TREE)
     path = tmp_path / "a.srdf"
@@ -187,7 +187,7 @@ PAIRS = st.dictionaries(st.tuples(LINK, LINK).map(lambda p: pair_of(*p)), NAME, 
 
 @settings(max_examples=60)
 @given(st.data())
-def test_what_is_written_is_read_back(data):
+def test_written_srdf_is_read_back_equal(data):
     few = lambda of: st.lists(of, max_size=3, unique=True).map(tuple)  # noqa: E731
     joints = data.draw(st.dictionaries(NAME, few(JOINT), max_size=3))
     ends = st.sampled_from([("base", "left_a"), ("torso", "finger"), ("lens", "lens")])
@@ -218,7 +218,7 @@ def test_what_is_written_is_read_back(data):
         assert getattr(read, name) == getattr(written, name), name
 
 
-def test_a_file_that_cannot_be_used_is_named(tmp_path):
+def test_invalid_file_is_named_in_the_error(tmp_path):
     file = tmp_path / "arm.srdf"
     file.write_text("<robot><group/></robot>")
     with pytest.raises(SceneError, match="arm"):

@@ -55,7 +55,7 @@ def test_many_cycles_keep_all_limits_and_distances(name):
     assert not found, report(found, 2, name)
 
 
-def test_every_live_parameter_of_the_stream_is_changed():
+def test_composition_events_change_every_live_parameter():
     live = {name for name, field in DECLARED.items() if not field.metadata.get("read_only")}
     assert live == set(LIVE)
 
@@ -64,7 +64,7 @@ def test_every_live_parameter_of_the_stream_is_changed():
 
 
 @pytest.mark.parametrize("name", sorted(ARMS))
-def test_kinematics_of_the_judge_are_those_of_the_robot(name):
+def test_kinematics_of_the_checker_equal_those_of_the_robot(name):
     robot, values = arm_model(name).robot, draw_start(name, np.random.default_rng(0), 0.0)[1]
     tree = link_tree(robot.tree.description.urdf)
     q = robot.random(20, np.random.default_rng(1))
@@ -74,7 +74,7 @@ def test_kinematics_of_the_judge_are_those_of_the_robot(name):
     np.testing.assert_allclose(poses, robot.fk(q)[:, :3], atol=1e-12)
 
 
-def test_a_pair_that_is_not_open_is_at_least_so_far_apart():
+def test_pairs_not_reported_as_near_keep_the_threshold_distance():
     rng, opened = np.random.default_rng(0), 0
     for name in ARMS:
         chosen = draw_settings(rng, name)
@@ -91,7 +91,7 @@ def test_a_pair_that_is_not_open_is_at_least_so_far_apart():
     assert opened > 100
 
 
-def test_the_judge_of_motion_sees_each_limit_passed():
+def test_motion_checker_detects_each_exceeded_limit():
     dt, n = np.full(60, 0.01), 60
     lower, upper, fastest = np.full((n, 1), -1.0), np.full((n, 1), 1.0), np.full((n, 1), 1.0)
     t = 0.01 * np.arange(1, n + 1)[:, None]
@@ -106,7 +106,7 @@ def test_the_judge_of_motion_sees_each_limit_passed():
     assert jerky[3:].max() == pytest.approx(2.0, rel=1e-6)
 
 
-def test_the_judge_of_points_interpolates_as_the_controller_does():
+def test_point_checker_interpolates_like_joint_trajectory_controller():
     offsets = np.array([[0.1, 0.2]] * 2)
     q, v = np.array([[[0.0], [0.1]]] * 2), np.zeros((2, 2, 1))
     ratio = judge_points(np.array([0.0, 0.1]), offsets, q, v, np.zeros((2, 0, 1)), 1.0, 1.0)
@@ -133,7 +133,7 @@ def figures_of(stream):
     return figures
 
 
-def test_points_microseconds_ahead_are_judged_by_exact_times():
+def test_trajectory_points_are_checked_at_their_exact_times():
     given = {"rate": 500.0, "acceleration": 5.0, "jerk": 0.0, "feedback_mode": "none"}
     stream = streamed(output_types=("joint_trajectory",), trajectory_points=10, **given)
     for k in range(300):
@@ -144,7 +144,7 @@ def test_points_microseconds_ahead_are_judged_by_exact_times():
     assert figures.ratios["acceleration between points"] == pytest.approx(1.0, abs=0.01)
 
 
-def test_only_an_arm_that_was_moved_may_start_where_it_is_measured():
+def test_checker_accepts_a_measured_start_only_after_a_deviation():
     stream = streamed(feedback_mode="auto", noise=0.0, output_types=("position_array",))
     for _ in range(5):
         stream.step(1.0, 0.0, False)
@@ -159,7 +159,7 @@ def test_only_an_arm_that_was_moved_may_start_where_it_is_measured():
             assert wire.now.rows[-1].is_measured is (offset > 0.01)
 
 
-def test_an_arm_that_was_pushed_between_commands_starts_as_measured():
+def test_checker_accepts_a_measured_start_after_a_push():
     stream = streamed(feedback_mode="auto", noise=0.0, output_types=("position_array",))
     q, stop, period = stream.q, stream.controller.stop_path(stream.period), stream.period
     for push in (0.0, 1e-3):
@@ -171,7 +171,7 @@ def test_an_arm_that_was_pushed_between_commands_starts_as_measured():
         assert wire.now.rows[-1].is_measured is (push > 0.0)
 
 
-def test_pairs_that_another_arm_moves_are_others_for_the_judge():
+def test_checker_changes_keys_of_pairs_moved_by_another_arm():
     stream = Stream(
         draw_settings(np.random.default_rng(0), "two_arms"),
         *draw_start("two_arms", np.random.default_rng(0), 0.01),
@@ -193,7 +193,7 @@ def a_stop():
     return stop_within(np.array([0.0]), np.array([1.0]), np.array([0.5]), limits)[0]
 
 
-def test_the_judge_of_the_tip_follows_stops_and_straight_lines_otherwise():
+def test_tip_checker_follows_stops_and_otherwise_straight_lines():
     stop, times = a_stop(), np.array([0.05, 0.1])
     on_stop = stop_positions(stop, times)
     given = [(stop.q, 0.1, stop), (on_stop[0], 0.05, None), (on_stop[1], 0.05, stop)]
@@ -208,7 +208,7 @@ def test_the_judge_of_the_tip_follows_stops_and_straight_lines_otherwise():
     np.testing.assert_allclose(paths_between(elsewhere)[2, :, 0], line, atol=1e-12)
 
 
-def test_the_judge_follows_a_stop_as_its_phases_say():
+def test_stop_positions_of_the_checker_equal_the_stop_path():
     stop = a_stop()
     times = np.linspace(0.0, stop.duration, 30)
     np.testing.assert_allclose(stop_positions(stop, times), stop.at(times)[0], atol=1e-12)

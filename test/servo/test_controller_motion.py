@@ -53,7 +53,7 @@ def test_other_arms_reach_all_targets_within_limits(name):
         drive.assert_limits(4.0)
 
 
-def test_hold_reports_stalls():
+def test_when_stuck_hold_reports_stalls_without_joint_motion():
     rng, ends = np.random.default_rng(43), {ServoState.REACHED: 0, ServoState.STALLED: 0}
     while min(ends.values()) < 2:  # local motion alone reaches approximately half
         drive = Drive(WAM.random(rng=rng), when_stuck="hold").pose(WAM.fk(WAM.random(rng=rng)))
@@ -288,7 +288,7 @@ def longest_stop(speeds, slow=1e-3):
     [("ctp+sd+svf", STRETCHED), ("odls", WRIST), ("svf", STRETCHED), ("auto", WRIST)],
     ids=["elbow", "odls wrist", "svf elbow", "wrist"],
 )
-def test_motion_into_a_singularity_and_back(method, case):
+def test_motion_into_a_singularity_and_back_reaches_the_target(method, case):
     robot, q_a, q_b = case
     q = np.linspace(q_a, q_b, 300)
     drive = Drive(q_a, robot, method, acceleration=20.0)

@@ -254,7 +254,7 @@ def test_lag_is_estimated_from_measurements(cycles):
     assert drive.controller.lag() == pytest.approx(cycles * DT, abs=0.2 * DT)
 
 
-def test_lag_of_short_motion_and_of_arm_that_does_not_follow():
+def test_lag_of_short_motion_is_estimated_and_nan_if_arm_does_not_follow():
     drive = supervised(max_deviation=3.0)
     drive.pose(WAM.fk(BENT + 0.1)).run(0.8, measured=lagging(5))
     assert drive.controller.lag() == pytest.approx(5 * DT, abs=DT)

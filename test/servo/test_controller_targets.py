@@ -348,7 +348,7 @@ def test_trajectory_starts_after_a_joint_motion():
 
 
 @pytest.mark.parametrize("period", [1e-3, 3600.0])
-def test_smallest_and_largest_trajectory_periods(period):
+def test_smallest_and_largest_trajectory_periods_keep_limits(period):
     Ts = line(4)
     drive = Drive(BENT, acceleration=8.0).trajectory(Ts, period)
     Ts[:] = np.eye(4)  # the controller keeps a copy

@@ -226,7 +226,7 @@ def test_brake_ends_at_rest_at_the_stopping_point():
         assert not limiter.v.any()
 
 
-def test_start_outside_limits_returns():
+def test_start_outside_limits_moves_back_within_limits():
     limiter = JerkLimiter(WAM, np.full(WAM.n, 5.0), np.full(WAM.n, 50.0))
     outside = np.where(np.arange(WAM.n) % 2, WAM.upper + 0.3, WAM.lower - 0.2)
     limiter.reset(outside)

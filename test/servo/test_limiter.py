@@ -71,7 +71,7 @@ def test_any_reference_keeps_limits(kinds, seed, varying, moving):
 
 @few
 @given(KINDS, SEEDS, st.floats(5e-3, 0.05))
-def test_start_outside_limits_returns(kinds, seed, dt):
+def test_start_outside_limits_moves_back_within_limits(kinds, seed, dt):
     rng, robot, _ = drawn(kinds, seed)
     acceleration = rng.choice([0.5, 5.0, np.inf], robot.n)
     limiter = AccelerationLimiter(robot, acceleration)

@@ -67,7 +67,7 @@ def moving_forward(robot, scene, count=45, **options):
         ("min_distance 10 and 20 mm", 100.0, 60.0),
     ],
 )
-def test_changes_beside_a_wall_keep_the_distance_and_the_acceleration(case, rate, changes):
+def test_live_changes_next_to_a_wall_keep_distance_and_acceleration(case, rate, changes):
     found = simulate(CASES[case], rate, changes, runs=3)
     assert found.smallest < 0.02, "the wall was approached"
     assert found.closer == found.contacts == found.faults == 0
@@ -77,7 +77,7 @@ def test_changes_beside_a_wall_keep_the_distance_and_the_acceleration(case, rate
 @pytest.mark.campaign
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize(("rate", "changes"), [(100.0, 10.0), (100.0, 60.0), (30.0, 10.0)])
-def test_many_more_changes(case, rate, changes):
+def test_campaign_of_live_changes_keeps_distance_and_acceleration(case, rate, changes):
     found = simulate(CASES[case], rate, changes, runs=8)
     assert found.closer == found.contacts == found.faults == 0
     assert found.acceleration <= 1.0 + 1e-6
@@ -117,7 +117,7 @@ def test_changes_in_every_cycle_leave_a_stop_as_it_is(given, has_scene):
     assert (np.abs(active.command - stop.q) <= way + 1e-9).all()
 
 
-def test_a_larger_min_distance_follows_the_old_stop_and_comes_no_nearer():
+def test_increased_min_distance_comes_no_closer_than_the_previous_stop():
     robot, scene, _ = alone()
     scene.add_box("wall", *wall_at(0.85))
     active = moving_forward(robot, scene, 73, **PLAIN)
@@ -158,21 +158,21 @@ def test_the_same_robot_from_another_description_continues_the_motion():
 
 
 @pytest.mark.parametrize("seed", FALSE_FAULTS)
-def test_an_object_far_away_is_no_contact_of_an_arm_that_leaves_one(seed):
+def test_distant_moving_object_causes_no_fault_while_leaving_a_contact(seed):
     assert not leave_sphere(seed, moves=True, cycles=150)
 
 
 @pytest.mark.parametrize("seed", FALSE_FAULTS)
-def test_a_command_that_is_taken_back_is_no_contact_of_an_arm_that_leaves_one(seed):
+def test_rolled_back_command_causes_no_fault_while_leaving_a_contact(seed):
     assert not leave_sphere(seed, moves=False, cycles=150, is_taken_back=True)
 
 
 @pytest.mark.campaign
-def test_objects_far_away_are_no_contacts_in_twenty_runs():
+def test_distant_moving_objects_cause_no_fault_in_twenty_runs():
     assert not any(leave_sphere(seed, moves=True) for seed in range(20))
 
 
-def test_a_contact_that_the_stop_deepens_is_a_fault_beside_one_that_it_leaves():
+def test_deepening_contact_is_a_fault_while_another_contact_is_left():
     robot, scene, _ = alone()
     controller = moving_forward(robot, scene, **PLAIN)
     tip = robot.fk(controller.command)[:3, 3]
@@ -187,7 +187,7 @@ def test_a_contact_that_the_stop_deepens_is_a_fault_beside_one_that_it_leaves():
     assert "a contact cannot be avoided: 'wall' and 'wam_link" in out.message
 
 
-def test_going_back_to_an_earlier_command_keeps_what_its_stop_was_certified_for():
+def test_roll_back_keeps_the_certified_distances_of_the_stop():
     robot, scene, _ = alone()
     scene.add_box("wall", *wall_at(0.85))
     controller = moving_forward(robot, scene, 78, **PLAIN)
@@ -202,7 +202,7 @@ def test_going_back_to_an_earlier_command_keeps_what_its_stop_was_certified_for(
         np.testing.assert_array_equal(controller.command, stop.q)
 
 
-def test_pairs_are_the_same_while_neither_shape_moves_or_changes():
+def test_pair_keys_change_only_if_a_shape_moves_or_changes():
     _, scene, _ = alone()
     scene.add_box("wall", *wall_at(0.85))
     scene.add_sphere("ball", 0.1, transform(translation=np.array([0.0, 2.0, 0.0])))

@@ -154,7 +154,7 @@ def test_unreachable_target_causes_no_oscillation():
     assert max(counts) <= 30, "without damping, the worst reverse in every cycle"
 
 
-def test_limit_activation_of_a_held_joint():
+def test_limit_activation_of_a_joint_held_at_its_limit_is_near_one():
     q = BENT.copy()
     q[0] = 2.55
     T = WAM.fk(q)

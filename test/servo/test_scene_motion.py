@@ -82,7 +82,7 @@ def test_wall_that_blocks_the_path_is_avoided(threads):
     drive.assert_limits(4.0)
 
 
-def test_a_path_that_a_new_scene_blocks_starts_the_count_of_searches_again():
+def test_path_blocked_by_a_new_scene_resets_the_search_count():
     drive, scene = started([(2.0, 2.2, 0.1, 2.6)])
     while not drive.outputs or drive.last.state is not ServoState.JOINT_MOTION:
         drive.run(0.01)
@@ -96,7 +96,7 @@ def test_a_path_that_a_new_scene_blocks_starts_the_count_of_searches_again():
     assert drive.controller._tracker._motion.attempt == 0
 
 
-def test_a_path_used_again_is_not_planned_again_at_an_unreachable_target():
+def test_taken_over_path_to_an_unreachable_target_is_not_replanned():
     drive, scene = started([(2.0, 3.0, 0.1, 1.5)])
     robot = drive.controller.robot
     beyond = robot.fk(GOAL)

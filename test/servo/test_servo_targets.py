@@ -132,7 +132,7 @@ def test_pose_advances_by_the_twist(in_tool):
     np.testing.assert_allclose(difference(TIP, T), expected, atol=1e-14)
 
 
-def test_cycles_of_a_twist_add_up():
+def test_twist_displacements_add_up_over_cycles():
     one, T = twist_target([0.1, 0.0, 0.0, 0.0, 0.0, 0.2]), TIP
     for k in range(100):
         T = one.pose(k * 0.01, 0.01, lambda T=T: T)

@@ -13,7 +13,7 @@ from dls_ik.servo.state import ServoState as S
 from dls_ik.servo.targets import PoseTarget
 
 
-def test_codes_of_servo_status_and_distinct_messages():
+def test_state_codes_match_servo_status_and_messages_are_distinct():
     numbers = {state.name: state.code for state in ServoState if state.code > 0}
     assert numbers == {
         "NEAR_SINGULARITY": 1,  # DECELERATE_FOR_APPROACHING_SINGULARITY

@@ -78,7 +78,7 @@ def test_corrected_single_pose_is_reached():
         ("finish", True, True),
     ],
 )
-def test_when_stream_ends_decides_and_is_reported(choice, far, ends):
+def test_when_stream_ends_selects_whether_the_last_pose_is_reached(choice, far, ends):
     drive = Drive(BENT, acceleration=SLOW, when_stream_ends=choice)
     T = stream(drive)
     if far:  # the stream ends with a jump
@@ -158,7 +158,7 @@ def test_pause_after_the_end_stops_the_arm():
 
 
 @pytest.mark.parametrize("choice", ["settle", "stop", "finish"])
-def test_take_over_near_the_end_of_a_stream(choice):
+def test_take_over_applies_when_stream_ends_only_before_the_timeout(choice):
     """A parameter changed during the timeout takes effect; a later change does not."""
     drive = Drive(BENT, acceleration=SLOW, when_stream_ends="settle")
     T = stream(drive)
@@ -176,7 +176,7 @@ def test_take_over_near_the_end_of_a_stream(choice):
 
 
 @pytest.mark.parametrize(("choice", "ends"), [("settle", False), ("finish", True)])
-def test_last_pose_is_stale_after_the_loop_stood_still(choice, ends):
+def test_last_pose_is_stale_after_a_loop_stall(choice, ends):
     """The arm is close enough to the last pose to settle, had the loop continued."""
     drive = Drive(BENT, acceleration=SLOW, when_stream_ends=choice)
     T = stream(drive)
@@ -205,7 +205,7 @@ def moved(distance, angle):
     ("distance", "angle", "settles"),
     [(0.0, 0.0, True), (0.049, 0.19, True), (0.051, 0.0, False), (0.0, 0.21, False)],
 )
-def test_distance_and_angle_both_decide(distance, angle, settles, unit):
+def test_stream_settles_only_within_settle_distance_and_angle(distance, angle, settles, unit):
     T, T_last = T_0.copy(), moved(distance, angle)
     T[:3, 3] *= unit
     T_last[:3, 3] *= unit

@@ -64,7 +64,7 @@ def test_the_answer_is_a_local_minimum_of_the_error(name):
     assert np.max(gains) <= 1e-2
 
 
-def test_planar_arm_in_closed_form():
+def test_planar_arm_error_equals_the_closed_form():
     """The reach of 2 m leaves an error of 1 m to a target at 3 m."""
     T = np.eye(4)
     T[0, 3] = 3.0
@@ -90,7 +90,7 @@ def test_a_pose_reached_by_the_approximate_search_is_a_success():
 
 
 @pytest.mark.parametrize("name", ["ed", "jc", "jp", "dls"])
-def test_published_methods_stay_within_the_limits(name):
+def test_published_methods_succeed_only_within_the_limits(name):
     Ts, seeds = out_of_reach(WAM, 50)
     solver = IkSolver(WAM, name, max_restarts=2, approximate=True)
     result = solver.solve_batch(Ts, seeds)
@@ -139,7 +139,7 @@ def test_a_timeout_gives_an_approximate_answer():
         assert (result.success, result.status) == (True, Status.TIMED_OUT)
 
 
-def test_tasks_that_constrain_part_of_the_pose():
+def test_position_task_has_approximate_answers_within_limits():
     Ts, seeds = out_of_reach(WAM, 10)
     solver = IkSolver(WAM, task=Task.position_only(), max_restarts=10, approximate=True)
     result = solver.solve_batch(Ts[::2], seeds[::2])

@@ -53,7 +53,7 @@ def drawn(name, seed, count=COUNT):
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_reachable_poses_from_any_seed(name):
+def test_reachable_poses_are_solved_from_any_seed(name):
     """Seeds are random, far outside the limits, at the limits, or absent."""
     robot, rng, _, Ts = drawn(name, 1)
     shape, limits = (COUNT, robot.n), robot.finite_limits()
@@ -68,7 +68,7 @@ def test_reachable_poses_from_any_seed(name):
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_tasks_that_constrain_part_of_the_pose(name):
+def test_pointing_and_position_tasks_are_solved(name):
     robot, rng, _, Ts = drawn(name, 5)
     for T in Ts:  # fewer than six joints cannot turn the tool as they like
         T[:] = T @ rigid(rotation([0, 0, 1], rng.uniform(-np.pi, np.pi)), np.zeros(3))
@@ -79,7 +79,7 @@ def test_tasks_that_constrain_part_of_the_pose(name):
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_seeds_half_a_turn_away(name):
+def test_poses_half_a_turn_from_the_seed_are_solved(name):
     """The initial rotation error is half a turn, so the direction of its axis is ambiguous."""
     robot, rng, _, _ = drawn(name, 7, 1)
     lower, upper = robot.finite_limits()
@@ -145,7 +145,7 @@ def stretched_configurations(robot, rng, count, rounds=25):
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_singular_poses_and_poses_at_joint_limits(name):
+def test_singular_poses_and_poses_at_joint_limits_are_solved(name):
     """All joints or one joint at a limit, all joints at zero, and mixtures."""
     robot, rng = published(name), np.random.default_rng(7)
     lower, upper = robot.finite_limits()
@@ -165,7 +165,7 @@ def test_singular_poses_and_poses_at_joint_limits(name):
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_at_the_edge_of_the_workspace(name):
+def test_poses_at_the_workspace_boundary_are_solved(name):
     robot, rng = published(name), np.random.default_rng(3)
     q = stretched_configurations(robot, rng, 20)
     near = robot.clip(q + 1e-3 * rng.normal(size=q.shape))

@@ -42,7 +42,7 @@ def check(robot, Ts, result, tolerance=1e-6):
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_included_robots(name):
+def test_random_poses_of_included_robots_are_solved(name):
     robot, rng = RobotModel.from_name(name), np.random.default_rng(1)
     Ts = robot.fk(robot.random(1000, rng))
     check(robot, Ts, IkSolver(robot).solve_batch(Ts, robot.random(1000, rng)))
@@ -52,7 +52,7 @@ def test_included_robots(name):
     ("name", "tolerance"),
     [("wam", 1e-3), ("wam", 1e-12), ("puma560", 1e-9), ("puma560", 1e-12), ("planar_2r", 1e-12)],
 )
-def test_smaller_and_larger_tolerances(name, tolerance):
+def test_smaller_and_larger_tolerances_are_met(name, tolerance):
     robot, rng = RobotModel.from_name(name), np.random.default_rng(3)
     Ts = robot.fk(robot.random(200, rng))
     solver = IkSolver(robot, position_tolerance=tolerance, rotation_tolerance=tolerance)
@@ -60,7 +60,7 @@ def test_smaller_and_larger_tolerances(name, tolerance):
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_random_robots(name):
+def test_poses_of_random_robots_are_solved(name):
     for drawn in range(4):
         rng = np.random.default_rng([4, drawn])
         robot = random_arm(rng, *KINDS[name])

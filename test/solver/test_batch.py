@@ -48,7 +48,7 @@ def test_a_batch_equals_single_solves(method):
         assert alone.duration > 0.0
 
 
-def test_one_seed_for_all_poses_or_no_seed():
+def test_single_seed_applies_to_all_poses_and_no_seed_means_mid_range():
     Ts, seeds = tasks(20)
     every = SOLVER.solve_batch(Ts, np.tile(seeds[0], (20, 1)))
     assert_same(SOLVER.solve_batch(Ts, seeds[0]), every)
@@ -57,7 +57,7 @@ def test_one_seed_for_all_poses_or_no_seed():
     assert_same(published.solve_batch(Ts), published.solve_batch(Ts, middle))
 
 
-def test_an_empty_batch():
+def test_empty_batch_gives_an_empty_result():
     for Ts, seeds in ((np.empty((0, 4, 4)), None), (np.empty((0, 4, 4)), np.empty((0, 7)))):
         result = SOLVER.solve_batch(Ts, seeds)
         assert len(result) == 0

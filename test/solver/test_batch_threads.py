@@ -49,7 +49,7 @@ def test_the_number_of_threads_does_not_change_the_answers(wish, seeded):
         assert_same(solver.solve_batch(Ts, seeds, threads=threads, **wish), one)
 
 
-def test_more_tasks_than_the_cache_holds_in_caller_threads():
+def test_threads_get_their_task_when_the_task_cache_overflows():
     """Two threads use more tasks than the cache holds; four ask for a task that was dropped."""
     solver, interval = IkSolver(PUMA), sys.getswitchinterval()
     tasks = [Task(rotation="", position_tolerance=0.001 * i) for i in range(2 * MAX_CACHED_TASKS)]
@@ -186,7 +186,7 @@ def test_the_random_seed_determines_the_answers():
 
 
 @pytest.mark.parametrize(("method", "restarts"), [("auto", 500), ("ctp+sd+svf", 2)])
-def test_threads_that_share_a_solver(method, restarts):
+def test_threads_that_share_a_solver_get_equal_answers(method, restarts):
     Ts, seeds = tasks(60)
     solver, another = (
         IkSolver(WAM, method, **{**SHORT, "max_restarts": restarts}) for _ in range(2)
@@ -198,7 +198,7 @@ def test_threads_that_share_a_solver(method, restarts):
         np.testing.assert_array_equal(shared, alone)
 
 
-def test_threads_with_separate_robots():
+def test_threads_with_separate_robots_do_not_interfere():
     def work(name):
         robot, rng = RobotModel.from_name(name), np.random.default_rng(2)
         Ts = robot.fk(robot.random(30, rng))

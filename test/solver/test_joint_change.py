@@ -117,7 +117,7 @@ def test_seeds_whole_turns_away_reach_the_same_poses(name, change, kind):
     assert max(restarts) < restarts[0] + 3.0
 
 
-def test_one_pose_paths_and_all_solutions_from_seeds_turns_away():
+def test_all_calls_accept_seeds_whole_turns_away():
     robot = FREE["seven"]
     solver = IkSolver(robot, max_restarts=100, max_joint_change=1.5)
     (Ts, nearby), (_, seeds) = (far_seeds(robot, turns, 1.5, count=25) for turns in (0, 3))
@@ -139,7 +139,7 @@ def test_a_huge_maximum_change_equals_no_maximum():
     assert all(len(solver.solve_all(T, 8, seeds[0])) == 8 for T in Ts)
 
 
-def test_tasks_that_constrain_part_of_the_pose():
+def test_position_task_answers_are_within_the_maximum_change():
     Ts, seeds = near_poses(WAM, 0.3, count=20)
     solver = IkSolver(WAM, task=Task.position_only(), max_joint_change=0.3)
     result = solver.solve_batch(Ts, seeds)
@@ -164,7 +164,7 @@ def test_methods_without_this_option_refuse_it(name):
         assert alone.status == result.status[i]
 
 
-def test_the_option_needs_a_seed():
+def test_max_joint_change_without_a_seed_is_refused():
     T = WAM.fk(np.zeros(7))
     bounded = IkSolver(WAM, max_joint_change=1.0)
     calls = [

@@ -81,7 +81,7 @@ JUMPS = [1e-6, 0.05, 0.5, 3.0, 1, np.inf, np.float32(0.5), np.int64(1), np.float
 
 
 @pytest.mark.parametrize("jump", JUMPS, ids=lambda jump: quoted(jump, 20))
-def test_the_jump_threshold(jump):
+def test_jumps_are_reported_above_max_joint_step(jump):
     path = joint_path(WAM, np.random.default_rng(3), 40)
     result = IkSolver(WAM).solve_path(WAM.fk(path), path[0], max_joint_step=jump)
     assert result.success.all()
@@ -98,7 +98,7 @@ def test_a_first_pose_far_from_the_seed_is_a_jump():
 
 
 @pytest.mark.parametrize("approximate", [False, True])
-def test_unreachable_poses_within_a_path(approximate):
+def test_unreachable_poses_within_a_path_are_missed_without_jumps(approximate):
     path = joint_path(WAM, np.random.default_rng(5), 30)
     Ts = WAM.fk(path)
     Ts[10:13, :3, 3] *= 5.0
@@ -112,7 +112,7 @@ def test_unreachable_poses_within_a_path(approximate):
     assert WAM.within_limits(result.q).all()
 
 
-def test_invalid_poses_within_a_path():
+def test_invalid_poses_within_a_path_fail_alone():
     path = joint_path(WAM, np.random.default_rng(6), 20)
     Ts = WAM.fk(path)
     Ts[0, 0, 0] = Ts[7, 2, 3] = np.nan
@@ -168,7 +168,7 @@ def test_continuous_joints_keep_turning():
     np.testing.assert_array_equal(result.jumps, largest_moves(result.q) > 0.5)
 
 
-def test_partial_tasks_and_empty_paths():
+def test_position_only_and_empty_paths_are_solved():
     path = joint_path(WAM, np.random.default_rng(11), 20)
     result = IkSolver(WAM).solve_path(WAM.fk(path), path[0], Task.position_only())
     assert result.success.all()
@@ -233,7 +233,7 @@ def test_csv_files_of_a_path_are_read_back(tmp_path):
     np.testing.assert_allclose(share.max(axis=1), 1.0)  # the limits are fully used
 
 
-def test_a_path_as_a_ros_message():
+def test_path_converts_to_a_joint_trajectory_message():
     pytest.importorskip("trajectory_msgs.msg", reason="needs ROS's messages")
     path = solved_path()
     message = path.to_trajectory_msg(times=[5.0, 5.5, 6.0, 7.25, 8.0, 9.0], frame_id="base")

@@ -63,7 +63,7 @@ def test_plugins_restart_like_other_methods():
     assert found.iterations.max() > 8
 
 
-def test_a_numba_kernel_as_step_function():
+def test_numba_kernel_works_as_step_function():
     register_method("kernel", transposed)
     T, q = poses_and_seeds(1)
     trace = Stepper(WAM, "kernel", q[0]).run(T[0], 30)
@@ -237,7 +237,7 @@ def test_plugins_follow_moving_targets_and_reach_fixed_ones(what, key):
     experiment(what).plot(report)
 
 
-def test_plugin_files(tmp_path):
+def test_plugin_files_are_loaded_or_refused_with_a_reason(tmp_path):
     file = tmp_path / "mine.py"
     file.write_text("def step(J, e, state):\n    return J.T @ e\n")
     assert load_plugin(file) == ("mine",)

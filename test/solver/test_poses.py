@@ -81,14 +81,14 @@ def test_invalid_poses_are_refused_with_value_and_remedy(kind):
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float16, np.longdouble])
-def test_poses_of_other_precision(kind):
+def test_poses_of_other_float_types_are_solved(kind):
     T = GOOD.astype(kind)
     result = solve(T)
     assert result.success
     np.testing.assert_allclose(WAM.fk(result.q), GOOD, atol=2e-3 if kind is np.float16 else 2e-6)
 
 
-def test_integer_poses():
+def test_integer_poses_are_converted_to_float64():
     assert validated_pose(np.eye(4, dtype=int)).dtype == np.float64
 
 
@@ -120,7 +120,7 @@ def test_the_closest_rotation_is_used():
     )
 
 
-def test_rotations_with_four_digits():
+def test_rotations_rounded_to_four_digits_are_accepted():
     T = pose_with_rotation(np.round(rotation([1, 2, 3], 0.7) @ R, 4))
     assert np.linalg.norm(validated_pose(T)[:3, :3] - T[:3, :3]) < 2e-4
 
@@ -140,7 +140,7 @@ def test_the_remedy_in_the_message_corrects_a_rotation():
     assert solve(pose_with_rotation(U @ Vt))
 
 
-def test_poses_for_one_and_several_tips():
+def test_poses_for_one_and_several_tips_become_contiguous_arrays():
     two = np.array([GOOD, np.eye(4)])
     assert checked_poses(two, 2) is two
     ones = [(Ts, two[:1]) for Ts in (GOOD, GOOD[None], [GOOD], GOOD.tolist(), [GOOD.tolist()])]
@@ -238,7 +238,7 @@ def test_seeds_outside_the_limits_give_answers_within(far):
 
 
 @pytest.mark.parametrize("seed", [WAM.lower, WAM.upper, Q])
-def test_seeds_at_a_limit_and_at_the_solution(seed):
+def test_seeds_at_the_solution_are_returned_unchanged(seed):
     result = SOLVER.solve(WAM.fk(seed), seed, timeout=3600.0)
     assert (result.success, result.iterations, result.restarts) == (True, 0, 0)
     np.testing.assert_array_equal(result.q, seed)
@@ -251,7 +251,7 @@ def test_invalid_timeouts_are_refused(timeout):
 
 
 @pytest.mark.parametrize("timeout", [0, 0.0, 1e-9, 1, np.float64(0.5), np.float32(0.5), 3600])
-def test_valid_timeouts(timeout):
+def test_valid_timeouts_are_accepted(timeout):
     result = SOLVER.solve(WAM.fk(SEED), SEED, timeout)
     assert result.success
 

@@ -109,7 +109,7 @@ def test_zero_slack_equals_the_plain_task(seed):
     assert_inside(WAM, Task(), T_d, tiny.solve_batch(T_d[None], seeds).q[0])
 
 
-def test_many_problems_of_each_kind():
+def test_feasible_targets_of_each_region_kind_are_solved():
     for name, robot in ROBOTS.items():
         for task in (
             Task.box(0.05, 0.05, 0.05),
@@ -126,7 +126,7 @@ def test_many_problems_of_each_kind():
             assert not found.position_error[found.position_error > 1e-6].size
 
 
-def test_a_reachable_region_around_an_unreachable_pose():
+def test_reachable_region_around_an_unreachable_pose_is_reached():
     far = WAM.fk(np.zeros(7))  # stretched out upward
     far[2, 3] += 0.04
     assert IkSolver(WAM).solve(far).status is Status.UNREACHABLE

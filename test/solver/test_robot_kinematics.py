@@ -35,7 +35,7 @@ def near_poses(count, seed=0):
         yield np.append(np.degrees(q), 20.0), T
 
 
-def test_degrees_and_joint_order_of_lerobot():
+def test_forward_kinematics_uses_degrees_and_joint_order_of_lerobot():
     assert KINEMATICS.joint_names == NAMES
     T = KINEMATICS.forward_kinematics(HERE)
     np.testing.assert_array_equal(T, ROBOT.fk(np.radians(HERE[:5])))
@@ -78,7 +78,7 @@ def test_the_weighted_error_is_a_local_minimum(weights):
         assert np.degrees(np.abs(q - np.radians(start[:5]))).max() < 60.0  # no other branch
 
 
-def test_position_only():
+def test_zero_orientation_weight_reaches_the_position():
     for start, T in near_poses(20, 1):
         found = KINEMATICS.inverse_kinematics(start, T, orientation_weight=0.0)
         place = KINEMATICS.forward_kinematics(found)[:3, 3]

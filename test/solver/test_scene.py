@@ -55,7 +55,7 @@ def test_poses_with_collision_free_solutions_are_solved(name, world):
 @pytest.mark.campaign
 @pytest.mark.parametrize("world", WORLDS)
 @pytest.mark.parametrize("name", [*ARMS, "ur10e", "iiwa14", "gen3"])
-def test_three_hundred_poses(name, world):
+def test_three_hundred_poses_have_collision_free_answers(name, world):
     scene = scene_of(name, world)
     q = free_configurations(scene, 300, seed=1)
     found = IkSolver(scene.robot, scene=scene).solve_batch(scene.robot.fk(q))
@@ -203,7 +203,7 @@ def test_each_call_uses_one_scene_snapshot():
         assert np.array_equal(rows.best, each.q)
 
 
-def test_the_solution_with_the_largest_clearance():
+def test_clearance_solve_type_returns_the_clearest_solution():
     scene = scene_of("fr3", "shelf")
     robot, solver = scene.robot, IkSolver(scene.robot, scene=scene)
     T = robot.fk(free_configurations(scene, 10, seed=7))
@@ -287,7 +287,7 @@ def test_paths_avoid_solutions_that_lead_to_a_collision():
     assert broken >= 4
 
 
-def test_partial_tasks_and_several_tips():
+def test_partial_tasks_and_several_tips_have_collision_free_answers():
     scene = scene_of("fr3", "table")
     robot = scene.robot
     q = free_configurations(scene, 8, seed=8)

@@ -145,7 +145,7 @@ def test_solutions_are_within_the_maximum_change():
         assert np.abs(found - near).max() <= change + 1e-12
 
 
-def test_continuous_joints_and_partial_tasks():
+def test_continuous_joints_and_partial_tasks_have_valid_solutions():
     rng = np.random.default_rng(6)
     robot = turning(rng)
     seed = robot.random(rng=rng) + 20.0 * robot.continuous

@@ -165,7 +165,7 @@ def test_more_candidates_never_reduce_the_manipulability():
         assert (more >= fewer - 1e-9).all()
 
 
-def test_manipulability_of_partial_tasks():
+def test_manipulability_of_partial_tasks_is_at_least_the_first():
     Ts, _, seeds = drawn(WAM, 10)
     solver = IkSolver(WAM, task=Task.position_only(), num_candidates=20)
     first = solver.solve_batch(Ts, seeds)

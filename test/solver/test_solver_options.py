@@ -41,7 +41,7 @@ def test_every_option_has_one_kind():
 
 
 @pytest.mark.parametrize("name", CHOICES)
-def test_choice_options(name):
+def test_choice_options_accept_only_their_choices(name):
     method = {"policy": "dls", "form": "gp+dls"}.get(name, "ed")
     for value in CHOICES[name]:
         if value == CLEARANCE_SOLVE_TYPE:
@@ -57,7 +57,7 @@ def test_choice_options(name):
 
 
 @pytest.mark.parametrize("name", VECTORS)
-def test_vector_options(name):
+def test_vector_options_refuse_invalid_values(name):
     assert solver_options(**{name: None}) == solver_options()
     huge = [10**5000, [Fraction(10**5000, 3)], [1.0, -(10**5000)]]
     for value in [*huge, "123", 1.0, [], [np.nan], ["a"], [[1.0, 2.0]]]:
@@ -66,7 +66,7 @@ def test_vector_options(name):
 
 
 @pytest.mark.parametrize("name", PER_JOINT)
-def test_options_with_one_number_or_one_per_joint(name):
+def test_per_joint_options_accept_one_number_or_one_per_joint(name):
     assert getattr(solver_options(**{name: 1}), name) == 1.0
     assert getattr(solver_options(**{name: np.inf}), name) == np.inf
     assert getattr(solver_options(**{name: range(7)}), name) == tuple(map(float, range(7)))
@@ -114,7 +114,7 @@ def test_none_is_refused_as_a_number():
 
 
 @pytest.mark.parametrize("name", WHOLE)
-def test_integer_options(name):
+def test_integer_options_accept_whole_numbers_only(name):
     for value in (3, 3.0, np.int32(3), np.int64(3), np.uint8(3), np.float64(3.0)):
         taken = getattr(solver_options(**{name: value}), name)
         assert (taken, type(taken)) == (3, int)
@@ -192,7 +192,7 @@ def test_keywords_are_the_declared_options(keywords, options):
     assert keywords.__required_keys__ == frozenset()
 
 
-def test_defaults():
+def test_default_options_are_the_published_values():
     published = {"alpha": 1.0, "lambda_": 0.005, "nu": 10.0, "sigma0": 0.01, "gamma_max": 0.5,
                  "mu": 0.2}  # fmt: skip
     for method in method_names():
@@ -257,7 +257,7 @@ def test_svf_refuses_a_decreasing_filter(method):
     [("max_iterations", 1), ("prove_after", 1), ("max_restarts", 0), ("long_attempt_every", 0),
      ("stall_count", 0)],
 )  # fmt: skip
-def test_minimum_of_count_options(name, least):
+def test_count_options_below_their_minimum_are_refused(name, least):
     assert getattr(solver_options(**{name: least}), name) == least
     with pytest.raises(OptionError, match=name):
         solver_options(**{name: least - 1})
@@ -270,7 +270,7 @@ def test_minimum_of_count_options(name, least):
         ("orientation_weight", "rotation_weight"), ("step_size", "alpha"), ("eps", "position_tol"),
     ],
 )  # fmt: skip
-def test_usual_names_of_other_libraries_are_understood(given, meant):
+def test_option_names_of_other_libraries_suggest_the_right_name(given, meant):
     with pytest.raises(OptionError) as caught:
         IkSolver(RobotModel.wam(), **{given: 0.1})
     assert f"did you mean {meant}" in str(caught.value)
@@ -279,7 +279,7 @@ def test_usual_names_of_other_libraries_are_understood(given, meant):
         Controller(RobotModel.wam(), **{given: 0.1})
 
 
-def test_every_usual_name_stands_for_an_option_and_is_none_itself():
+def test_every_foreign_option_name_maps_to_an_existing_option():
     known = {each.name for each in fields(SolverOptions)}
     assert set(USUAL_NAMES.values()) <= known
     assert not set(USUAL_NAMES) & known

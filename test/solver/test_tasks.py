@@ -44,7 +44,7 @@ def test_the_default_is_the_full_pose():
         (Task("y", "zy"), [1, 4, 5], [0, 1, 1], ROTATION_SWING, False),
     ],
 )
-def test_rows_of_the_error(task, components, groups, turning, in_target):
+def test_error_rows_match_the_task_components(task, components, groups, turning, in_target):
     built = build_task(WAM, task, W)
     np.testing.assert_array_equal(built.component, components)
     np.testing.assert_array_equal(built.group, [*groups, max(groups) + 1])
@@ -91,7 +91,7 @@ def test_arrays_are_read_only_and_float():
     [(None, True), (Task(), True), ([Task.pose()], True), (Task.pointing(), False),
      (Task(frame="target"), False), (Task(weights=[2] * 6), False)],
 )  # fmt: skip
-def test_is_full_pose(task, full):
+def test_is_full_pose_holds_only_for_one_unrestricted_tip(task, full):
     assert is_full_pose(WAM, task) == full
     assert not is_full_pose(FORK, None)
 
@@ -171,7 +171,7 @@ def test_the_default_posture_is_mid_range(robot):
 
 
 @pytest.mark.parametrize("task", [None, Task.position_only(), Task("zx", "y")])
-def test_the_direction_is_the_last_row(task):
+def test_default_direction_is_the_last_row_and_given_ones_are_normalised(task):
     r = 6 if task is None else task.rows
     np.testing.assert_array_equal(task_parameters(WAM, task).direction, [*np.zeros(r - 1), 1.0])
     given = task_parameters(WAM, task, direction=(3.0, 4.0, *np.zeros(r - 2))).direction
@@ -207,7 +207,7 @@ Y = RobotModel.from_urdf(URDF / "y_shape.urdf", tip=("E0", "E1"))
 
 
 @pytest.mark.parametrize(("robot", "axis"), [(WAM, "x"), (PUMA, "y"), (WAM, "z"), (PUMA, "z")])
-def test_a_pointing_tool_points(robot, axis):
+def test_pointing_task_aligns_its_axis_and_leaves_rotation_about_it_free(robot, axis):
     rng = np.random.default_rng(1)
     Ts, seeds = robot.fk(robot.random(50, rng)), robot.random(50, rng)
     found = IkSolver(robot, task=Task.pointing(axis)).solve_batch(Ts, seeds)

@@ -75,7 +75,7 @@ def test_options_in_metres_are_not_scaled(method, options):
     kinds=st.lists(st.sampled_from(["revolute", "continuous"]), min_size=2, max_size=8),
     k=st.sampled_from([1000.0, 1e-3, 39.37, 1e6, 1e-6]),
 )
-def test_random_arms_in_other_units(seed, kinds, k):
+def test_random_arms_in_other_units_have_equal_success(seed, kinds, k):
     robot = random_arm(np.random.default_rng(seed), *kinds)
     rng = np.random.default_rng(seed)
     Ts, seeds, there = robot.fk(robot.random(6, rng)), robot.random(6, rng), scaled(robot, k)
@@ -89,7 +89,7 @@ def test_random_arms_in_other_units(seed, kinds, k):
 
 
 @pytest.mark.parametrize(("name", "k"), [("ur10e", 1000.0), ("fr3", 1000.0), ("iiwa14", 1e-3)])
-def test_real_arms_in_millimetres_and_kilometres(name, k):
+def test_real_arms_are_solved_in_millimetres_and_kilometres(name, k):
     robot = published(name)
     Ts, _ = random_poses(robot, 40, 4)
     Ts = Ts[np.arange(40) % 4 != 0]

@@ -67,7 +67,7 @@ def test_every_method_reports_the_true_errors(name):
         assert_consistent(WAM, T, result)
 
 
-def test_poses_out_of_the_plane_of_a_planar_arm():
+def test_poses_out_of_the_plane_of_a_planar_arm_are_unreachable():
     off, tilted = PLANAR.fk([0.3, 0.8]), PLANAR.fk([0.3, 0.8])
     off[2, 3] = 1e-3
     tilted[:3, :3] = tilted[:3, :3] @ np.array([[1.0, 0, 0], [0, 0.8, -0.6], [0, 0.6, 0.8]])
@@ -130,7 +130,7 @@ def test_the_first_round_ignores_the_timeout(monkeypatch, timeout):
     assert (published.status, published.restarts) == (Status.TIMED_OUT, 0)
 
 
-def test_timeout_of_the_options(monkeypatch):
+def test_timeout_option_bounds_the_search_duration(monkeypatch):
     T = out_of_grasp(WAM, np.random.default_rng(6))
     set_attempt_duration(monkeypatch, 0.001)
     short, long = (IkSolver(WAM, timeout=t, max_restarts=300).solve(T) for t in (0.1, 1.0))
@@ -141,7 +141,7 @@ def test_timeout_of_the_options(monkeypatch):
 
 
 @pytest.mark.parametrize("robot", [WAM, PUMA], ids=["wam", "puma560"])
-def test_timeout_with_the_real_clock(robot):
+def test_search_times_out_by_the_real_clock(robot):
     T = out_of_grasp(robot, np.random.default_rng(7))
     solver = IkSolver(robot)
     solver.solve(T, timeout=0.0)

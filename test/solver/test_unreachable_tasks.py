@@ -133,7 +133,7 @@ def two_arms():
 
 @pytest.mark.parametrize("task", [None, Task.position_only()], ids=["pose", "position"])
 @pytest.mark.parametrize("tip", [0, 1])
-def test_one_tip_out_of_reach_suffices(task, tip):
+def test_one_tip_out_of_reach_makes_the_task_unreachable(task, tip):
     robot = two_arms()
     Ts = robot.fk(robot.random(rng=np.random.default_rng(5)))
     solver = IkSolver(robot, task=task)

@@ -59,7 +59,7 @@ class Program:
             self._widget.update()
 
 
-def test_a_value_of_a_person_is_never_replaced_by_one_of_the_program(server):
+def test_user_input_is_never_replaced_by_program_updates(server):
     given, last = [], threading.Event()
 
     def change(value):
@@ -78,7 +78,7 @@ def test_a_value_of_a_person_is_never_replaced_by_one_of_the_program(server):
     assert given == sorted(given)
 
 
-def test_the_program_shows_its_value_again_after_one_that_it_refuses(server):
+def test_refused_input_resets_the_widget_to_the_program_value(server):
     seen = threading.Event()
     handle = server.gui.add_checkbox("switch", False)
     Input(server, handle, lambda: False, lambda _: seen.set())
@@ -91,7 +91,7 @@ def test_the_program_shows_its_value_again_after_one_that_it_refuses(server):
         )
 
 
-def test_joints_that_a_person_moves_one_after_the_other_both_move(viewer, page):
+def test_alternately_moved_joint_sliders_both_take_effect(viewer, page):
     viewer.show(Q)
     first, second = (page.find(f"{name} [deg]") for name in ROBOT.joint_names[1:3])
     for degrees in np.arange(1.0, 21.0):
@@ -118,7 +118,7 @@ def legend(names):
     return matches
 
 
-def test_a_page_that_draws_seldom_meets_no_widget_that_is_gone(viewer, page):
+def test_slow_page_receives_no_update_of_removed_widgets(viewer, page):
     session = viewer.session
     page.wait_for(legend(["dls"]))
     session.set_method(1, "ctp")

@@ -54,7 +54,7 @@ def run(session, scene, until, steps=3000):
     raise AssertionError(f"{view.sample.state}: {view.sample.message}")
 
 
-def test_the_arm_goes_around_and_says_what_is_in_the_way(session, scene):
+def test_arm_moves_around_an_obstacle_and_names_it(session, scene):
     session.drag_target(at(0.6, -0.25, 0.3))
     run(session, scene, "REACHED")
     session.drag_target(at(0.6, 0.25, 0.3))  # target behind the wall
@@ -65,7 +65,7 @@ def test_the_arm_goes_around_and_says_what_is_in_the_way(session, scene):
     assert "stopped before a collision: wall and wam_" in run(session, scene, "STALLED").message
 
 
-def test_a_preset_says_what_stops_its_arms(scene):
+def test_preset_names_the_obstacle_that_blocks_its_path(scene):
     scene.remove("wall")
     session, presets = local_session(ROBOT, scene=scene)
     preset = presets[0]
@@ -82,7 +82,7 @@ def test_a_preset_says_what_stops_its_arms(scene):
         session.close()
 
 
-def test_an_obstacle_that_comes_into_the_arm_is_left(session, scene):
+def test_arm_leaves_an_obstacle_added_in_collision(session, scene):
     session.drag_target(at(0.5, -0.25, 0.4))
     q = run(session, scene, "REACHED").q
     elbow = ROBOT.link_pose("wam_link4", q)[:3, 3]

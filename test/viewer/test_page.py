@@ -65,7 +65,7 @@ def fill(page, place, number):
     field.press("Tab")
 
 
-def test_the_arm_follows_the_mouse_and_shows_what_it_does(url, open_page):
+def test_page_handles_drags_methods_and_presets_in_a_browser(url, open_page):
     with open_page(url) as page:
         page.wait_for_text("at the target")
         before = page.position("/target")
@@ -96,7 +96,7 @@ def test_the_arm_follows_the_mouse_and_shows_what_it_does(url, open_page):
         page.wait_for_text("no target yet")
 
 
-def test_what_is_refused_is_told_and_a_recording_comes_down(url, open_page):
+def test_page_shows_refused_parameters_and_downloads_a_recording(url, open_page):
     with open_page(url) as page:
         choose(page, 0, "svf")
         page.wait_for_text("A: svf")
@@ -113,7 +113,7 @@ def test_what_is_refused_is_told_and_a_recording_comes_down(url, open_page):
             assert "svf" in {row["arm"] for row in csv.DictReader(file)}
 
 
-def test_a_link_cannot_send_the_page_to_another_server(url, browser):
+def test_page_link_cannot_redirect_the_websocket_to_another_server(url, browser):
     with contextlib.closing(browser.new_context()) as context, socket.socket() as foreign:
         foreign.bind(("127.0.0.1", 0))
         foreign.listen()

@@ -49,7 +49,7 @@ def peaks(arms):
     return {views[-1].name: views[-1].peak for views in arms}
 
 
-def test_each_begins_at_the_arm_and_its_path_is_closed_without_a_jump(case):
+def test_each_preset_starts_at_the_arm_on_a_closed_continuous_path(case):
     session, presets = case
     robot = session.robot
     assert list(presets) == [SINGULARITY, REACH, LIMIT]
@@ -64,7 +64,7 @@ def test_each_begins_at_the_arm_and_its_path_is_closed_without_a_jump(case):
         assert np.linalg.norm(np.diff(points, axis=0), axis=1).max() < 0.05
 
 
-def test_the_singularity_separates_the_methods(case):
+def test_singularity_preset_gives_the_pseudoinverse_the_fastest_joints(case):
     session, presets = case
     preset = presets[SINGULARITY]
     arms = play(session, SINGULARITY, presets)
@@ -90,7 +90,7 @@ def test_the_singularity_separates_the_methods(case):
         assert "no joint to spare" in preset.watch
 
 
-def test_out_of_reach_the_damped_methods_rest_and_the_plain_one_thrashes(case):
+def test_reach_preset_keeps_damped_methods_slow_and_the_pseudoinverse_fast(case):
     session, presets = case
     arms = play(session, REACH, presets, until=6.0)
     tips = session.robot.fk(session.robot.random(20000, np.random.default_rng(5)))[:, :3, 3]
@@ -101,7 +101,7 @@ def test_out_of_reach_the_damped_methods_rest_and_the_plain_one_thrashes(case):
     assert all(views[-1].sample.position_error > 0.05 for views in arms)
 
 
-def test_the_limit_is_met_and_kept_and_the_others_make_up_for_it_where_they_can(case):
+def test_limit_preset_reaches_the_limit_and_redundant_joints_compensate(case):
     session, presets = case
     robot = session.robot
     arms = play(session, LIMIT, presets, until=5.5)
@@ -117,7 +117,7 @@ def test_the_limit_is_met_and_kept_and_the_others_make_up_for_it_where_they_can(
 
 
 @pytest.mark.parametrize("name", [*ROBOTS, "desktop_arm"])
-def test_the_text_about_the_limit_says_what_happens(name):
+def test_limit_preset_text_states_the_measured_errors(name):
     session, presets = session_of.__wrapped__(name)  # closed below, and not shared
     preset = presets[LIMIT]
     session.play(preset)

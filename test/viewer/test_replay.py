@@ -17,7 +17,7 @@ POSES = "t,x,y,z,roll,pitch,yaw\n0,0.5,0,0.3,0,3,0\n0.5,0.5,0.05,0.3,0,3,0\n2,0.
 
 
 @pytest.mark.parametrize("ending", ["csv", "json"])
-def test_a_file_of_the_command_is_read_back(ending, tmp_path):
+def test_joint_file_of_the_path_command_is_read_back(ending, tmp_path):
     (tmp_path / "poses.csv").write_text(POSES)
     file = tmp_path / f"joints.{ending}"
     run("path", "wam", tmp_path / "poses.csv", "--out", file)
@@ -68,7 +68,7 @@ NAMES = list(ROBOT.joint_names)
         ),
     ],
 )
-def test_what_is_no_path_is_one_line(content, message):
+def test_invalid_path_file_raises_a_one_line_error(content, message):
     with pytest.raises(PathFileError, match=message) as caught:
         read_path(ROBOT, "file.csv", content)
     assert "\n" not in str(caught.value)

@@ -70,7 +70,7 @@ def complaint_of(capsys, *arguments):
     return told.err.rstrip("\n"), told.out
 
 
-def test_a_port_in_use_is_one_line_with_one_that_is_free(taken, capsys):
+def test_port_in_use_error_suggests_a_free_port(taken, capsys):
     line, shown = complaint_of(capsys, "--port", taken)
     assert shown == ""
     assert line.startswith(f"dls-ik: cannot listen on 127.0.0.1 port {taken}: ")
@@ -91,18 +91,18 @@ def test_a_port_in_use_is_one_line_with_one_that_is_free(taken, capsys):
         ("wam --tip nobody", "unknown tip link 'nobody'"),
     ],
 )
-def test_bad_input_is_one_line(arguments, said, capsys):
+def test_invalid_arguments_give_a_one_line_error(arguments, said, capsys):
     assert said in complaint_of(capsys, "--port", 0, *arguments.split())[0]
 
 
-def test_a_host_that_is_not_this_one_is_refused():
+def test_host_of_another_machine_is_refused():
     with pytest.raises(PortError, match=r"--host.*nobody\.invalid"):
         check_port("nobody.invalid", 0)
     with pytest.raises(PortError, match=r"192\.0\.2\.1 port 8080"):
         check_port("192.0.2.1", 8080)
 
 
-def test_without_viser_a_line_says_what_to_install(tmp_path):
+def test_missing_viser_error_gives_the_install_command(tmp_path):
     (tmp_path / "viser.py").write_text("raise ImportError('gone', name='viser')")
     code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); "
     code += "from dls_ik.cli.main import main; main(['view', '--no-browser'])"
@@ -111,7 +111,7 @@ def test_without_viser_a_line_says_what_to_install(tmp_path):
     assert ended.stderr == "dls-ik: viser is missing: pip install 'dls-ik[viewer]'\n"
 
 
-def test_it_says_where_it_is_and_ends_in_a_line():
+def test_view_command_prints_its_url_and_one_line_at_exit():
     with pages.view("puma560") as process:
         port = process.url.rpartition(":")[2]
         assert process.stdout.readline() == (
@@ -186,7 +186,7 @@ def drag(x):
         (None, None, "127.0.0.1", False),
     ],
 )
-def test_who_is_welcome(origin, asked, host, welcome):
+def test_is_welcome_accepts_only_pages_and_names_of_this_machine(origin, asked, host, welcome):
     assert is_welcome(origin, asked, host) is welcome
 
 
@@ -199,7 +199,7 @@ def test_who_is_welcome(origin, asked, host, welcome):
         ("http://evil.example:{port}", "evil.example"),  # name that resolves to this machine
     ],
 )
-def test_the_page_itself_connects_others_never(server, port, origin, host):
+def test_websocket_accepts_its_own_page_and_no_foreign_origin(server, port, origin, host):
     assert server.request_share_url() is None, "it is not published"
     with open_socket(port, f"http://localhost:{port}") as own:
         assert own.recv(timeout=LONG)
@@ -209,7 +209,7 @@ def test_the_page_itself_connects_others_never(server, port, origin, host):
     assert b"other hosts" in refused.value.response.body
 
 
-def test_messages_sent_with_the_handshake_of_a_foreign_page_move_nothing(server, port):
+def test_messages_in_the_handshake_of_a_foreign_page_are_ignored(server, port):
     target = server.scene.add_transform_controls("/target")
     seen = []
     target.on_update(lambda _: seen.append(float(target.position[0])))
@@ -238,21 +238,21 @@ def test_messages_sent_with_the_handshake_of_a_foreign_page_move_nothing(server,
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "localhost.evil.example"])
-def test_files_too_are_for_names_of_this_machine(port, host):
+def test_files_are_refused_for_foreign_host_names(port, host):
     status, _, body = get(port, Host=host)
     assert status == 403
     assert body.startswith(b"dls-ik: ")
 
 
 @pytest.mark.parametrize("path", FILES)
-def test_no_other_file_is_served(port, path):
+def test_files_outside_the_page_are_not_served(port, path):
     status, _, body = get(port, path)
     assert status in (400, 404, 500)
     assert b"root:" not in body
     assert b"import" not in body
 
 
-def test_the_page_may_connect_to_its_own_server_only(port):
+def test_content_policy_allows_connections_to_the_own_server_only(port):
     status, headers, body = get(port)
     assert status == 200
     assert b"<html" in body[:2000]
@@ -274,7 +274,7 @@ def test_the_title_of_the_page_is_that_of_the_server():
         server.stop()
 
 
-def test_a_server_that_cannot_be_guarded_is_not_used():
+def test_server_that_bypasses_the_access_check_is_refused():
     serve = websockets_server.serve
     with pytest.raises(GateError, match=r"pip install viser==\d"), guarded("127.0.0.1"):
         pass  # stands for a viser that starts its server in another way

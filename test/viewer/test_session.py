@@ -67,7 +67,7 @@ def run(session, steps, begin=0):
     return seen
 
 
-def test_a_second_arm_begins_where_the_first_one_is(session):
+def test_added_arm_starts_at_the_configuration_of_the_first_arm(session):
     T = session.target.copy()
     T[1, 3] += 0.2
     session.drag_target(T)
@@ -85,7 +85,7 @@ def test_a_second_arm_begins_where_the_first_one_is(session):
     assert [seen.name for seen in run(session, 1, 32)] == ["ctp", "jp", "svf"]
 
 
-def test_a_preset_puts_all_arms_to_its_start_and_goes_round_until_a_hand_is_on_it(session, presets):
+def test_preset_moves_all_arms_to_its_start_and_runs_until_a_drag(session, presets):
     preset = presets[0]
     session.play(preset)
     assert session.bare
@@ -102,7 +102,7 @@ def test_a_preset_puts_all_arms_to_its_start_and_goes_round_until_a_hand_is_on_i
     assert session.preset is None
 
 
-def test_slow_motion_and_pause_change_the_clock_and_nothing_else(session, presets):
+def test_slow_motion_and_pause_change_only_the_clock(session, presets):
     clock = itertools.count()
 
     def course(speed, calls):
@@ -126,7 +126,7 @@ def test_slow_motion_and_pause_change_the_clock_and_nothing_else(session, preset
     np.testing.assert_allclose(session.target, ROBOT.fk(ROBOT.clip(np.zeros(7))))
 
 
-def test_reset_goes_back(session):
+def test_reset_restores_the_start_configuration_without_a_target(session):
     (before,) = run(session, 1)
     T = session.target.copy()
     T[2, 3] += 0.1
@@ -138,7 +138,7 @@ def test_reset_goes_back(session):
     assert after.sample.T_target is None
 
 
-def test_a_replay_shows_the_path_at_its_times_and_the_arms_come_back(session):
+def test_replay_shows_the_path_at_its_times_and_then_the_arms(session):
     q = ROBOT.clip(np.zeros(7))
     path = joint_path(ROBOT, [1.0, 1.5, 3.0], [q, q + 0.1, q + 0.4], "lift")
     session.show_path(path)
@@ -175,7 +175,7 @@ def test_a_recording_has_a_row_for_each_arm_and_step_with_units(session):
     assert line["target x [m]"] == line["position error [m]"] == ""
 
 
-def test_what_is_measured_is_of_the_jacobian_and_the_margin_of_the_method(session):
+def test_measures_use_the_weighted_jacobian_and_the_method_margin(session):
     (arm,) = run(session, 1)
     robot = session.robot
     J = robot.jacobian(arm.sample.q)
@@ -192,7 +192,7 @@ def test_what_is_measured_is_of_the_jacobian_and_the_margin_of_the_method(sessio
     np.testing.assert_allclose(changed.measures.activation, expected)
 
 
-def test_the_ellipsoid_is_what_unit_joint_velocities_give():
+def test_velocity_ellipsoid_is_the_image_of_unit_joint_velocities():
     robot = RobotModel.wam()
     q = robot.random(rng=np.random.default_rng(3))
     axes, lengths = velocity_ellipsoid(robot, q)
@@ -204,7 +204,7 @@ def test_the_ellipsoid_is_what_unit_joint_velocities_give():
     assert velocity_ellipsoid(flat, np.array([0.3, 0.4]))[1][2] == pytest.approx(0.0)
 
 
-def test_bars_show_every_joint_and_colours_how_near_a_limit_it_is():
+def test_joint_bars_show_every_joint_coloured_by_limit_distance():
     near = {
         0.0: GREEN_RGB,
         1.3: GREEN_RGB,
@@ -223,7 +223,7 @@ def test_bars_show_every_joint_and_colours_how_near_a_limit_it_is():
     assert all(both.count(f"background:{css(colour)}") == 7 for colour in ARM_COLOURS[:2])
 
 
-def test_a_task_leaves_the_rest_free_and_shows_no_error_of_it():
+def test_position_task_ignores_rotation_and_shows_no_rotation_error():
     robot = RobotModel.from_name("planar_2r")
     session, presets = local_session(robot, ["dls"], Task.position_only(), has_presets=False)
     assert presets == ()
@@ -283,7 +283,7 @@ class Gui:
         return self
 
 
-def test_names_and_messages_of_others_are_not_html():
+def test_html_in_names_and_messages_is_escaped():
     script = "'><img src=x onerror=alert(1)>"
     rows = [{"a": 1.0, "lower": -2, "upper": 2, "name": name} for name in (script, "<b>&")]
     page = Gui()
@@ -310,7 +310,7 @@ def test_a_peak_between_two_rows_of_the_history_is_kept(session):
     assert history.data(3, 1)[1].min() == pytest.approx(0.05)
 
 
-def test_history_has_a_line_for_each_arm_and_begins_anew_with_another_number(session):
+def test_history_has_a_curve_per_arm_and_restarts_if_their_number_changes(session):
     run(session, 50)
     times, *lines = session.history.data(0, 1)
     assert len(lines) == 1

@@ -63,7 +63,7 @@ def robot_file(folder, text):
 
 @settings(max_examples=30)
 @given(random_robots())
-def test_links_are_where_the_robot_says(drawn):
+def test_link_poses_equal_the_robot_kinematics(drawn):
     if not any(drawn.moves(i) for i in range(len(drawn.links))):
         return
     tip = next(link for i, link in enumerate(drawn.links) if drawn.moves(i))
@@ -73,7 +73,7 @@ def test_links_are_where_the_robot_says(drawn):
         np.testing.assert_allclose(T, robot.link_pose(link, q), atol=1e-12)
 
 
-def test_links_that_move_are_told_from_those_that_do_not():
+def test_moving_links_are_those_displaced_by_joint_motion():
     still, moving = link_poses(WAM, np.zeros(7)), link_poses(WAM, np.full(7, 0.1))
     expected = {link for link in still if np.abs(still[link] - moving[link]).max() > 1e-9}
     assert moving_links(WAM) == expected
@@ -87,7 +87,7 @@ def test_links_that_move_are_told_from_those_that_do_not():
 
 
 @pytest.mark.parametrize("name", ["wam7", "puma560", "planar_2r"])
-def test_shipped_robots_are_drawn_whole(name):
+def test_all_moving_links_of_shipped_robots_have_shapes(name):
     shapes = load_shapes(URDF / f"{name}.urdf")
     assert not shapes.missing
     robot = RobotModel.from_urdf(URDF / f"{name}.urdf")
@@ -103,7 +103,7 @@ def test_a_primitive_has_its_size_place_and_colour():
     assert plain.colour == LINK_GREY
 
 
-def test_missing_and_broken_meshes_are_told_in_a_line_and_the_rest_is_drawn(tmp_path):
+def test_missing_and_invalid_meshes_are_reported_and_others_drawn(tmp_path):
     trimesh.creation.box().export(tmp_path / "good.stl")
     (tmp_path / "broken.stl").write_text("no mesh")
     (tmp_path / "bomb.zip").write_bytes(b"PK")
@@ -117,7 +117,7 @@ def test_missing_and_broken_meshes_are_told_in_a_line_and_the_rest_is_drawn(tmp_
     )
 
 
-def test_a_link_without_its_mesh_has_its_collision_shapes_else_bones(tmp_path):
+def test_link_without_its_mesh_shows_collision_shapes_or_bones(tmp_path):
     red = MESH.format("gone.stl", "")
     box = '<collision><geometry><box size="1 1 1"/></geometry></collision>'
     broken = '<collision><geometry><mesh filename="gone.stl"/></geometry></collision>'
@@ -139,7 +139,7 @@ def test_a_link_without_its_mesh_has_its_collision_shapes_else_bones(tmp_path):
     assert robot_shapes(robot, None).pieces
 
 
-def test_a_shape_without_a_finite_size_is_told():
+def test_shape_without_a_finite_size_is_reported():
     for shape in (
         '<box size="nan 1 1"/>',
         '<box size="1e308 1e308 1e308"/>',
@@ -162,7 +162,7 @@ def test_the_number_of_shapes_is_limited():
 
 
 @pytest.mark.parametrize("where", ["ament", "ros", "ros itself", "above", "beside"])
-def test_packages_are_found(tmp_path, monkeypatch, where):
+def test_package_urls_resolve_to_mesh_files(tmp_path, monkeypatch, where):
     folders = {
         "ament": tmp_path / "install" / "share" / "arm",
         "ros": tmp_path / "src" / "arm",
@@ -216,7 +216,7 @@ def test_a_foreign_urdf_shows_meshes_of_packages(installed, address):
         "\x01" + "a" * 100_000,
     ],
 )
-def test_a_foreign_urdf_shows_no_other_file(installed, address, monkeypatch):
+def test_foreign_urdf_cannot_read_other_files(installed, address, monkeypatch):
     monkeypatch.chdir(installed.parents[1])
     name = address.format(installed)
     assert find_file(name, None) is None
@@ -226,7 +226,7 @@ def test_a_foreign_urdf_shows_no_other_file(installed, address, monkeypatch):
         assert not shapes.pieces
 
 
-def test_the_declared_encoding_of_a_text_does_not_count():
+def test_declared_encoding_of_urdf_text_is_ignored():
     hidden = "--><!DOCTYPE robot [<!ENTITY e 'x'>]><!--".encode("utf-16-be")
     comment = f"<!-- +{base64.b64encode(hidden).decode().rstrip('=')}- -->"
     text = '<?xml version="1.0" encoding="UTF-7"?>' + comment + mesh("a.stl")
@@ -234,7 +234,7 @@ def test_the_declared_encoding_of_a_text_does_not_count():
     assert load_shapes(text, is_foreign=True).missing == ("a.stl",)
 
 
-def test_a_mesh_file_draws_in_no_other_file(tmp_path):
+def test_external_entities_of_collada_files_are_not_read(tmp_path):
     pytest.importorskip("collada")
     (tmp_path / "secret").write_text("0 0 0 1 0 0 0 1 0")
     (tmp_path / "a.dae").write_text(
@@ -252,7 +252,7 @@ def test_a_robot_without_a_name_is_drawn(tmp_path):
         assert len(load_shapes(file).pieces) == 1
 
 
-def test_collada_is_drawn_as_large_as_it_collides(tmp_path):
+def test_collada_is_drawn_at_the_size_of_its_collision_mesh(tmp_path):
     pytest.importorskip("collada")
     exported = trimesh.exchange.dae.export_collada(trimesh.creation.box((10.0, 20.0, 30.0)))
     in_centimetres = exported.replace(b"<asset>", b'<asset><unit meter="0.01"/>', 1)
@@ -266,7 +266,7 @@ def test_collada_is_drawn_as_large_as_it_collides(tmp_path):
 
 
 @pytest.mark.parametrize("is_foreign", [True, False])
-def test_a_pipe_beside_a_mesh_is_not_waited_for(installed, is_foreign):
+def test_named_pipe_as_material_file_does_not_block(installed, is_foreign):
     meshes = installed / "arm" / "meshes"
     os.mkfifo(meshes / "b.mtl")
     (meshes / "b.obj").write_text(MATERIAL.format("b.mtl"))
@@ -274,7 +274,7 @@ def test_a_pipe_beside_a_mesh_is_not_waited_for(installed, is_foreign):
 
 
 @pytest.mark.parametrize("name", ["b.mtl", "sub/b.mtl", "/b.mtl", "../../../b.mtl", "{}/b.mtl"])
-def test_a_mesh_takes_its_materials_from_its_folder(installed, name):
+def test_mesh_materials_are_read_only_from_the_mesh_folder(installed, name):
     meshes = installed / "arm" / "meshes"
     (meshes / "sub").mkdir()
     for folder, red in ((meshes, 1), (meshes / "sub", 1), (installed.parents[1], 0.5)):
@@ -314,7 +314,7 @@ class Node:
         self.visible = True
 
 
-def test_sixty_joints_are_drawn_where_they_are():
+def test_robot_with_sixty_joints_is_drawn_at_its_link_poses():
     robot = RobotModel.from_urdf(robot_text(*61 * [""]))
     scene, shapes = Scene(), skeleton(robot)
     figure = Figure(scene, "/arm", robot, shapes, tint=(1, 2, 3))
@@ -330,7 +330,7 @@ def test_sixty_joints_are_drawn_where_they_are():
     assert {node.look["color"] for node in meshes} == {(65, 66, 66), (1, 2, 2)}
 
 
-def test_names_of_nodes_do_not_depend_on_names_of_links():
+def test_scene_node_names_are_unique_for_any_link_names():
     names = node_names("/arm", ("a/b", "a", "a/../c", ""))
     assert len(set(names.values())) == 4
     assert all(name.count("/") == 2 for name in names.values())

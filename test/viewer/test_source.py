@@ -44,14 +44,14 @@ def moved(T, xyz):
     return shifted
 
 
-def test_it_stands_where_it_was_put_until_it_is_aimed(source):
+def test_arm_rests_at_its_start_without_a_target(source):
     sample = run(source, 0.5)
     np.testing.assert_array_equal(sample.q, START)
     assert sample.T_target is None
     assert np.isnan(sample.position_error)
 
 
-def test_it_reaches_a_target_and_stays_though_the_target_is_not_repeated(source):
+def test_single_target_is_reached_and_held(source):
     target = moved(source.robot.fk(START), [0.05, 0.3, -0.05])
     source.set_target(target)
     samples = [source.step(k * DT) for k in range(400)]
@@ -66,7 +66,7 @@ def test_it_reaches_a_target_and_stays_though_the_target_is_not_repeated(source)
     np.testing.assert_array_equal(run(source, 0.1, begin=4.0).q, START)
 
 
-def test_every_method_that_is_offered_is_taken_with_sliders_inside_their_ranges(source):
+def test_offered_methods_are_accepted_with_parameters_in_range(source):
     for method in FOLLOWERS:
         source.set_method(method)
         assert source.method == parse_method(method).name
@@ -87,7 +87,7 @@ def test_a_method_is_changed_on_the_way_without_a_jump(source):
     assert (np.abs(after.q - before.q) <= source.robot.velocity * DT + 1e-9).all()
 
 
-def test_what_is_refused_changes_nothing_what_is_taken_shows(source):
+def test_refused_options_change_nothing_and_accepted_ones_are_shown(source):
     with pytest.raises(MethodError, match="unknown method 'nonsense'"):
         source.set_method("nonsense")
     with pytest.raises(MethodError, match="svf needs nu > sigma0"):
@@ -100,12 +100,12 @@ def test_what_is_refused_changes_nothing_what_is_taken_shows(source):
     assert (values["sigma0"], values["margin"]) == (0.01, 0.2)
 
 
-def test_the_table_names_options_that_there_are():
+def test_tunable_parameters_are_existing_options():
     known = {f.name for f in (*fields(SolverOptions), *fields(ControllerOptions))}
     assert {name for names in (*TUNABLE.values(), TUNABLE_ALWAYS) for name in names} <= known
 
 
-def test_a_slider_has_a_scale_of_its_value():
+def test_slider_range_is_scaled_to_its_value():
     assert slider_range(0.01, 1e-12, 1e6) == pytest.approx((1e-4, 0.05))
     assert slider_range(0.05, 1e-6, 0.5) == pytest.approx((1e-3, 0.3))
     assert slider_range(1.0, 1e-6, 1.0) == pytest.approx((1e-3, 1.0))
@@ -113,7 +113,7 @@ def test_a_slider_has_a_scale_of_its_value():
 
 
 @pytest.mark.parametrize("bare", [False, True])
-def test_a_plugin_that_fails_is_named_and_the_arm_goes_on(source, own_plugins, bare):
+def test_failing_plugin_is_named_and_the_default_method_continues(source, own_plugins, bare):
     assert "late" not in source.methods
 
     def late(J, e, state):

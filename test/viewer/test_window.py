@@ -38,7 +38,7 @@ def viewer():
 
 
 @pytest.mark.slow
-def test_a_browser_sees_the_joint_values_and_the_path_that_a_program_shows(viewer, open_page):
+def test_browser_shows_joint_positions_and_paths_of_the_program(viewer, open_page):
     def drawn(page, q):
         link = LINKS[-1]
         node = node_names("/arm", LINKS)[link]
@@ -59,13 +59,13 @@ def test_a_browser_sees_the_joint_values_and_the_path_that_a_program_shows(viewe
         page.wait_until(lambda: np.abs(tip() - T).max() < 1e-4, "the arm at the target")
 
 
-def test_what_is_shown_is_read_back_at_once(viewer):
+def test_shown_joint_positions_are_read_back_immediately(viewer):
     np.testing.assert_array_equal(viewer.show(Q + 0.1).q, Q + 0.1)
     np.testing.assert_array_equal(viewer.show(dict(zip(ROBOT.joint_names, Q, strict=True))).q, Q)
     assert f"<iframe src='{viewer.url}'" in viewer._repr_html_()
 
 
-def test_a_notebook_of_this_machine_may_frame_it_and_others_not(viewer):
+def test_only_notebooks_of_this_machine_may_embed_the_page(viewer):
     headers = urllib.request.urlopen(viewer.url).headers
     frames = headers["Content-Security-Policy"].split("frame-ancestors ")[1].split(";")[0]
     assert frames.split() == [
@@ -73,7 +73,7 @@ def test_a_notebook_of_this_machine_may_frame_it_and_others_not(viewer):
     ]  # fmt: skip
 
 
-def test_bad_input_is_one_line_and_leaves_the_page(viewer):
+def test_invalid_input_raises_and_keeps_the_page_open(viewer):
     with pytest.raises(JointValueError):
         viewer.show([0.0, 1.0])
     with pytest.raises(PathFileError, match="finite, increasing times"):
@@ -112,7 +112,7 @@ def fill(page, place, number):
 
 
 @pytest.mark.slow
-def test_joints_and_target_move_by_numbers_and_files_go_in_and_out(planar, open_page, tmp_path):
+def test_number_fields_replay_files_and_exports_work_in_a_browser(planar, open_page, tmp_path):
     with open_page(planar.url) as page:
         page.wait_for_text("at the target")
         unfold(page, "Move joints")
