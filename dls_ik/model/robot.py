@@ -450,11 +450,13 @@ class RobotModel:
     def link_pose(
         self, link: str, q: JointValues, others: Mapping[str, float] | None = None
     ) -> Array:
-        """Return the pose ``T_base_link`` (4, 4) [m] of any link, inside or outside the chain.
+        """Return the pose ``T_base_link`` of any link, inside or outside the chain.
+
+        The result is a matrix (4, 4) [m], or (b, 4, 4) for a batch of b configurations.
 
         Args:
             link: Name of the link.
-            q: (n,) joint positions of the chain [rad or m].
+            q: Joint positions (n,) or (b, n) of the chain [rad or m].
             others: Positions of joints outside the chain by name [rad or m]. A joint that is
                 missing is at 0, or at its limit closest to 0. Mimic joints follow their master.
 
@@ -463,7 +465,10 @@ class RobotModel:
             JointValueError: If q is not valid (see :meth:`validated`), a joint is unknown, or a
                 position is not finite.
         """
-        q = self.validated_one(q)
+        q = self.validated(q)
+        if q.ndim == 2:
+            poses = [self.link_pose(link, each, others) for each in q]
+            return np.array(poses).reshape(-1, 4, 4)
         values = {**(others or {}), **self.named(q)}
         self.tree.require(link)
         return inverse(self.tree.pose(self.base, values)) @ self.tree.pose(link, values)

@@ -23,13 +23,15 @@ from dls_ik.solver.notebook import solutions_html
 from dls_ik.solver.options import checked_count
 from dls_ik.solver.search import Search, found
 from dls_ik.solver.self_motion import number_families
+from dls_ik.solver.task import count_exact_rows
 from dls_ik.text import scaled
 
 if TYPE_CHECKING:
     from dls_ik.model.robot import RobotModel
 
 # Two solutions are distinct if sqrt(joint weight) * difference is larger for some joint [rad or m].
-MIN_SOLUTION_DIFFERENCE = 0.1
+MIN_SOLUTION_DIFFERENCE = 0.1  # of a redundant arm, whose solutions are not isolated
+MIN_BRANCH_DIFFERENCE = 0.01  # of other arms, whose branches meet at singular configurations
 STARTS_PER_ROUND = 64
 MAX_FRUITLESS_ROUNDS = 16  # maximum number of rounds in a row without a new solution
 MAX_SEARCH_ROUNDS = 200
@@ -139,7 +141,7 @@ def solve_all(search: Search, T: PoseLike, count: int, seed: JointValues | None)
     count = checked_count("count", count, 0)
     poses, near = search.checked(T, seed)
     n, weights = search.robot.n, search.problem.starts.joint_weights
-    kept = _distinct(weights, np.empty((0, n + 2)), _nearest_solution(search, poses, near))
+    kept = _distinct(search, np.empty((0, n + 2)), _nearest_solution(search, poses, near))
     if len(kept) or not search.proves_unreachable(poses)[0]:
         kept = _with_more(search, poses, near, kept, count)
     distances = ((kept[:, :n] - near) ** 2) @ weights
@@ -161,9 +163,8 @@ def _with_more(search: Search, poses: Array, near: Array, kept: Array, count: in
     Returns:
         The rows `kept` and further rows.
     """
-    weights = search.problem.starts.joint_weights
     if len(kept) < count and search.problem.has_table:
-        kept = _distinct(weights, kept, _solutions(search, poses, None, near))
+        kept = _distinct(search, kept, _solutions(search, poses, None, near))
     rng = np.random.default_rng(search.options.random_seed)
     low, high = _bounds_of_starts(search, near)
     num_fruitless = 0
@@ -171,7 +172,7 @@ def _with_more(search: Search, poses: Array, near: Array, kept: Array, count: in
         if len(kept) >= count or num_fruitless >= MAX_FRUITLESS_ROUNDS:
             break
         starts = rng.uniform(low, high, (STARTS_PER_ROUND, search.robot.n))
-        more = _distinct(weights, kept, _solutions(search, poses, starts, near))
+        more = _distinct(search, kept, _solutions(search, poses, starts, near))
         num_fruitless = 0 if len(more) > len(kept) else num_fruitless + 1
         kept = more
     return kept
@@ -246,20 +247,22 @@ def _admissible(
     return np.hstack([q, figures[:, :2]])[solved]
 
 
-def _distinct(weights: Array, kept: Array, more: Array) -> Array:
+def _distinct(search: Search, kept: Array, more: Array) -> Array:
     """Append the rows of `more` to `kept` that differ from all rows kept so far; return the result.
 
-    Rows differ if some joint differs by more than `MIN_SOLUTION_DIFFERENCE` after multiplication by
-    the square root of its weight.
+    Rows differ if some joint differs by more than a minimum after multiplication by the square root
+    of its weight. The minimum is smaller if the arm has no redundancy for the task.
 
     Args:
-        weights: (n,) weights of the joint metric.
+        search: Search that gives the joint weights and the tasks.
         kept: (s, n + 2) solutions.
         more: (b, n + 2) solutions.
     """
-    n = len(weights)
+    n, scale = search.robot.n, np.sqrt(search.problem.starts.joint_weights)
+    is_redundant = count_exact_rows(search.tasks) < n
+    least = MIN_SOLUTION_DIFFERENCE if is_redundant else MIN_BRANCH_DIFFERENCE
     for row in more:
-        away = np.sqrt(weights) * np.abs(kept[:, :n] - row[:n])
-        if (away.max(axis=1, initial=0.0) > MIN_SOLUTION_DIFFERENCE).all():
+        away = scale * np.abs(kept[:, :n] - row[:n])
+        if (away.max(axis=1, initial=0.0) > least).all():
             kept = np.vstack([kept, row])
     return kept

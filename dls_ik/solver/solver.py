@@ -258,11 +258,12 @@ class IkSolver:
     ) -> IkSolutions:
         """Find distinct solutions of one pose, the closest to the seed first.
 
-        Two solutions are distinct if some joint differs by more than 0.1 rad or m after
-        multiplication by the square root of the joint's weight in `joint_weights`. Of solutions
-        that differ by full turns of joints, only the solution closest to the seed is returned. A
-        redundant arm has infinitely many solutions, of which distinct examples are returned;
-        :attr:`dls_ik.IkSolutions.families` tells which of them self-motion connects.
+        Two solutions are distinct if some joint differs by more than 0.1 rad or m (0.01 for an arm
+        that is not redundant for the task), after multiplication by the square root of the joint's
+        weight in `joint_weights`. Of solutions that differ by full turns of joints, only the
+        solution closest to the seed is returned. A redundant arm has infinitely many solutions, of
+        which distinct examples are returned; :attr:`dls_ik.IkSolutions.families` tells which of
+        them self-motion connects.
 
         Args:
             T: As for :meth:`solve`.

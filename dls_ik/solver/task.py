@@ -380,12 +380,16 @@ def too_few_joints(robot: RobotModel, task: Tasks) -> str:
 
     Return "" otherwise.
     """
-    tasks = checked_tasks(robot, task)
-    rows = [row for tip, each in enumerate(tasks) for row in _rows(tip, each, (1.0, 1.0))]
-    numbers = sum(row.tolerance == 0.0 for row in rows)
+    numbers = count_exact_rows(checked_tasks(robot, task))
     if numbers <= robot.n:
         return ""
     return f"with {robot.n} joints {robot.name} reaches few poses in all {numbers} components"
+
+
+def count_exact_rows(tasks: Sequence[Task]) -> int:
+    """Return the number of components without tolerance that the tasks (k,) of all tips have."""
+    rows = [row for tip, each in enumerate(tasks) for row in _rows(tip, each, (1.0, 1.0))]
+    return sum(row.tolerance == 0.0 for row in rows)
 
 
 def _checked_axes(name: str, given: Any) -> str:

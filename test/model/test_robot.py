@@ -194,6 +194,13 @@ def test_link_poses_are_in_the_base_frame(link):
     np.testing.assert_allclose(pose, urdf_pose(GRIPPER, "arm", link, values), atol=1e-12)
 
 
+def test_link_poses_of_a_batch_are_those_of_its_rows():
+    q = WAM.random(3, 7)
+    poses = WAM.link_pose("wam_link4", q)
+    np.testing.assert_array_equal(poses, [WAM.link_pose("wam_link4", each) for each in q])
+    assert WAM.link_pose("wam_link4", q[:0]).shape == (0, 4, 4)
+
+
 def test_joints_off_the_chain_are_at_the_value_closest_to_zero():
     pose = HAND.link_pose("hand", [0.0, 1.0], {"slide": 2.0, "follow": 9.0})
     np.testing.assert_allclose(pose[:3, 3], [1, 0, 1])
@@ -208,8 +215,8 @@ def test_invalid_link_poses_are_refused():
         HAND.link_pose("left", [0, 0], {"grip": 1.0})
     with pytest.raises(JointValueError, match=r"'open'.*nan"):
         HAND.link_pose("left", [0, 0], {"open": np.nan})
-    with pytest.raises(JointValueError, match="one configuration"):
-        HAND.link_pose("left", [[0, 0]])
+    with pytest.raises(JointValueError, match="shape"):
+        HAND.link_pose("left", [[0, 0, 0]])
 
 
 def test_the_import_loads_no_heavy_modules():

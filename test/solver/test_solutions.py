@@ -12,14 +12,20 @@ from dls_ik import IkSolver, RobotModel, Task
 from dls_ik.errors import JointValueError, OptionError, PoseError
 
 NAMES = ("wam", "fr3", "puma560", "ur5e", "irb140", "column_lwr")
-DISTINCT = 0.1
+
+
+def least_difference(robot):
+    """Return by how much solutions differ at least: more if self-motion connects them."""
+    return 0.1 if robot.n > 6 else 0.01
 
 
 def assert_distinct_and_sorted(robot, T, found, near, weights=1.0):
     for q in found:
         assert is_solution(robot, T, q)
     for i, q in enumerate(found):
-        assert (np.abs(found[:i] - q).max(axis=1, initial=0.0) > DISTINCT).all() or i == 0
+        assert (
+            np.abs(found[:i] - q).max(axis=1, initial=0.0) > least_difference(robot)
+        ).all() or i == 0
     far = apart(found, near, weights)
     assert (np.diff(far) >= 0.0).all()
 
@@ -55,10 +61,11 @@ def same_branch(one, other, most=1e-3):
 @pytest.mark.parametrize("name", ["puma560", "ur5e", "irb140"])
 def test_all_branches_of_nonredundant_arms_are_found(name):
     robot, rng = robot_of(name), np.random.default_rng(4)
-    for T in robot.fk(robot.random(5, rng)):
+    # Branches of the last pose of the Puma are closer than 0.1: the elbow is nearly singular.
+    for T in robot.fk(np.vstack([robot.random(5, rng), robot.random(1, 5)])):
         expected = branches(robot, T, rng)
         found = IkSolver(robot).solve_all(T, count=1000)
-        missing = [q for q in expected if not any(same_branch(q, o, DISTINCT) for o in found)]
+        missing = [q for q in expected if not any(same_branch(q, o, 0.011) for o in found)]
         assert not missing, (len(expected), len(found), missing)
 
 
