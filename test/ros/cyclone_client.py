@@ -251,7 +251,10 @@ def main() -> None:
         check_time(deadline, f"no subscription to {name} within {order['limit']} s")
     if is_once:
         writer.write(message)
-    for _ in range(2):  # the second time each topic is heard after the end was reached
+    rounds, before = 0, dict[str, Any]()
+    # Each topic is heard again after the end was reached; until the arm rests, if it has a goal.
+    while rounds < 2 or ("near" in order and positions(before) != positions(heard)):
+        rounds, before = rounds + 1, dict(heard)
         heard.clear()
         while not is_over(order, heard):
             if not is_once:
@@ -262,6 +265,14 @@ def main() -> None:
                     heard[topic] = asdict(samples[-1])
     print(json.dumps(heard), flush=True)
     sys.stdin.read()  # the writer is there until what it sent has been seen
+
+
+def positions(heard: dict[str, Any]) -> list[Any]:
+    """Return the joint positions of states and trajectory, which change until the arm rests."""
+    if set(heard) != set(HEARD):
+        return []
+    plan = heard["joint_trajectory_controller/joint_trajectory"]
+    return [heard["joint_states"]["position"], plan["points"][0]["positions"]]
 
 
 def check_time(deadline: float, message: str) -> None:
