@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from dls_ik.model.robot import RobotModel
 
 # Two solutions are distinct if sqrt(joint weight) * difference is larger for some joint [rad or m].
-MIN_SOLUTION_DIFFERENCE = 0.1  # of a redundant arm, whose solutions are not isolated
-MIN_BRANCH_DIFFERENCE = 0.01  # of other arms, whose branches meet at singular configurations
+MIN_SOLUTION_DIFFERENCE = 0.1  # value for redundant arms, whose solutions are not isolated
+MIN_BRANCH_DIFFERENCE = 0.01  # value for other arms, whose branches meet at singularities
 STARTS_PER_ROUND = 64
 MAX_FRUITLESS_ROUNDS = 16  # maximum number of rounds in a row without a new solution
 MAX_SEARCH_ROUNDS = 200
