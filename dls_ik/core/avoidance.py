@@ -130,7 +130,7 @@ def _step(
     Args:
         problem: Inputs of the step.
         state: State of following the target, read and written.
-        work: Scratch arrays.
+        work: Scratch arrays for the method of `problem`.
         rows: Three arrays for the m rows of the distance constraints N dq >= b: the unit vectors N
             (m, n), along which distances grow; the joint motion (m,) against each row after which
             the minimum distance is reached [rad or m]; and the index (m,) of the pair of shapes to
@@ -559,10 +559,10 @@ def _split_row_motion(N: Array, active: Indices, dq: Array, y: Array) -> None:
 
 @allocating
 def _project(chain: Chain, dt: float, q: Array, N: Array, b: Array, dq: Array) -> None:
-    """Replace dq (n,) by the closest step with N dq >= b within the joint limits.
+    """Replace dq (n,) by the closest step that satisfies N dq >= b and the joint limits.
 
-    Position and velocity limits of a cycle of `dt` [s] are observed. Hildreth's method is used: it
-    corrects one constraint after the other and stores a multiplier for each constraint.
+    The position and velocity limits must be satisfied in a cycle of `dt` [s]. Hildreth's method is
+    used: it corrects one constraint after the other and stores a multiplier for each constraint.
     """
     m, n = N.shape
     low, high = np.empty(n), np.empty(n)

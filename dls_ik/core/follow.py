@@ -45,7 +45,7 @@ class FollowProblem(NamedTuple):
     method: Method
     general: GeneralProblem
     stop: StopCriteria
-    T_d: Array  # (k, 4, 4) desired poses
+    T_d: Array  # (k, 4, 4) desired poses T_base_tip
     dt: float  # duration of a cycle [s]
     outside: Array  # (n,) 1 for joints that are beyond a limit and return to it, else 0
 

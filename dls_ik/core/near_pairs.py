@@ -49,8 +49,8 @@ def watch(
 
     Args:
         scene: Scene, from :func:`dls_ik.core.scene_arrays.pack_scene`.
-        reach: (p + s, n) bounds on the displacement of one shape of a pair relative to the other
-            per unit motion of a joint [m/rad or m/m].
+        reach: (p + s, n) upper bounds on how far the two shapes of a pair move relative to each
+            other if a joint moves by 1 rad or 1 m [m/rad or m/m].
         limits: Two arrays (p + s,): minimum distances in use, read and written, and specified
             minimum distances [m].
         known: (p + s,) lower bounds on the distances of the pairs [m], and the joint positions (n,)
@@ -114,10 +114,10 @@ class NearRows(NamedTuple):
     """
 
     scene: PackedScene  # frames, shapes and pairs; from :func:`dls_ik.core.scene_arrays.pack_scene`
-    # (p + s, n) bounds on the displacement of one shape of a pair relative to the other per unit
-    # motion of a joint [m/rad or m/m]
+    # (p + s, n) upper bounds on how far the two shapes of a pair move relative to each other if a
+    # joint moves by 1 rad or 1 m [m/rad or m/m]
     reach: Array
-    least: Array  # (p + s,) minimum distance of each pair [m]
+    least: Array  # (p + s,) minimum distance that each pair must keep [m]
     # (p + s,) lower bounds on the distances of the pairs [m], and the joint positions (n,) at which
     # the bounds are valid; read and written
     known: tuple[Array, Array]

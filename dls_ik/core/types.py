@@ -297,9 +297,9 @@ class Workspace(NamedTuple):
     full_error: Array  # (r,) scaled error without regard to tolerances [m]
     e: Array  # (r,) scaled error [m]
     J: Array  # (r, n) Jacobian of the scaled error
-    dq: Array  # (n,) the step [rad or m]
-    limit: LimitState
-    memory: Memory
+    dq: Array  # (n,) step of the method [rad or m]
+    limit: LimitState  # output of the limit strategy
+    memory: Memory  # state of the method between steps
     last_svd: Decomposition  # reused if the matrix to decompose is the same as before
 
 
@@ -314,7 +314,7 @@ class FastWorkspace(NamedTuple):
     relative: Array  # (3, 3) a relative rotation
     e: Array  # (6,) scaled error [m]
     J: Array  # (n, 6) transposed Jacobian of the scaled error
-    dq: Array  # (n,) the step [rad or m]
+    dq: Array  # (n,) step of the method [rad or m]
     h: Array  # (n,) activation of each joint's limit: 1 for a held joint, else 0
     y: Array  # (6,) solution of the normal equations
     z: Array  # (n,) motion toward the seed [rad or m]

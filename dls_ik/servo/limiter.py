@@ -518,7 +518,7 @@ Limiter = AccelerationLimiter | JerkLimiter
 
 
 def boxed_limits(robot: RobotModel, velocity: Array, acceleration: Array) -> Boxed[CommandLimits]:
-    """Return limits of the command as a :class:`~dls_ik.core.boxes.Boxed` struct for kernels.
+    """Return limits of the command as a box for kernels, see :mod:`dls_ik.core.boxes`.
 
     The arrays are copied to contiguous arrays of float, so that kernels are compiled only once.
 

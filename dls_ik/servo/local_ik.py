@@ -257,7 +257,7 @@ class LocalIk:
         return ServoStep(self.q, position, rotation, least, greatest, activation)
 
     def _boxed_methods(self, details: GeneralProblem) -> Boxed[FollowMethods]:
-        """Return the methods of local motion as a :class:`~dls_ik.core.boxes.Boxed` struct.
+        """Return the methods of local motion as a box for kernels, see :mod:`dls_ik.core.boxes`.
 
         The methods are the chosen method, and the fallback that computes the step if the chosen
         method does not reduce the error.
