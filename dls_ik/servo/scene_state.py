@@ -140,8 +140,8 @@ class SceneState:
 
         Args:
             q: (n,) joint positions [rad or m].
-            influence: Distances below this value are computed; of larger distances, only lower
-                bounds are computed [m].
+            influence: Distance below which the computed lower bounds on distances are close to the
+                distances [m].
 
         Returns:
             The closest pair; None if no pair is closer than `influence`.
