@@ -217,16 +217,16 @@ def host_features() -> set[str]:
 
 
 def numba_entry(compiled: Any, args: tuple[Any, ...]) -> Callable[..., Any]:
-    """Return the entry point of a Numba function for arguments of given types.
+    """Return a Numba function compiled for the types of given arguments, without type checks.
 
-    The function is compiled for these types if necessary. A normal call of a Numba function
-    inspects the type of each field of the arguments; for a hundred fields, this takes as long as
-    the computation. A call of the entry point does not inspect types. Therefore an argument of
-    another type, or an array of another memory layout, gives wrong results.
+    A normal call of a Numba function inspects the types of all arguments, including the fields of
+    structs, to select the compiled code. For a hundred fields, this takes as long as the
+    computation. The returned function skips this inspection. Therefore it gives wrong results for
+    an argument of another type, or an array of another memory layout.
 
     Args:
-        compiled: Function decorated by ``numba.njit``.
-        args: Examples of the arguments, which define the types.
+        compiled: Function decorated by ``numba.njit``; it is compiled here if necessary.
+        args: Arguments whose types select the compiled code; their values are not used.
     """
     if not hasattr(compiled, "typeof_pyval"):  # NUMBA_DISABLE_JIT is set
         return cast(Callable[..., Any], compiled)
@@ -235,9 +235,10 @@ def numba_entry(compiled: Any, args: tuple[Any, ...]) -> Callable[..., Any]:
 
 
 class EntryPoint:
-    """A Numba function that is called by its entry point, see :func:`numba_entry`.
+    """Callable that runs a Numba function without type checks, see :func:`numba_entry`.
 
-    All calls must have arguments of the same types and memory layouts as the first call.
+    The first call compiles the function for the types of its arguments. All later calls must have
+    arguments of the same types and memory layouts; otherwise the results are wrong.
 
     Args:
         compiled: Function decorated by ``numba.njit``.
@@ -245,10 +246,10 @@ class EntryPoint:
 
     def __init__(self, compiled: Any) -> None:
         self._compiled = compiled
-        self._entry: Callable[..., Any] | None = None  # found at the first call
+        self._entry: Callable[..., Any] | None = None  # compiled function, set at the first call
 
     def __call__(self, *args: Any) -> Any:
-        """Return the result of the function."""
+        """Call the Numba function with these arguments, and return its result."""
         if self._entry is None:
             self._entry = numba_entry(self._compiled, args)
         return self._entry(*args)

@@ -118,16 +118,22 @@ def attempt(
     work: AnyWorkspace,
     out: Array,
 ) -> tuple[int, int]:
-    """Add steps of the method to `q` until the desired poses are reached or the attempt fails.
+    """Move `q` by steps of a method until the desired poses are reached or the attempt fails.
 
     An attempt fails if the error decreases too slowly or the maximum number of steps is reached.
 
     Args:
+        chain: The chain of the arm.
+        method: Damping law, limit strategy and step bound.
+        stop: Tolerances within which a pose counts as reached, and criteria of failure.
+        table: Table of start configurations on the fast path; None on the general path.
+        general: Task and parameters on the general path; None on the fast path.
         T_d: (k, 4, 4) desired poses.
-        is_long: Allow more steps and a slower decrease of the error. Stretched arms, whose error
-            decreases slowly, need such long attempts.
-        q: (n,) start and then final joint positions, read and written [rad or m].
-        out: (2,) position error [m] and rotation error [rad] at the final q, written.
+        is_long: Whether to allow more steps and a slower decrease of the error. If an arm must be
+            stretched to reach a pose, the error decreases slowly.
+        q: (n,) start configuration; replaced by the last configuration [rad or m].
+        work: Scratch arrays, with the state of the method.
+        out: (2,) position error [m] and rotation error [rad] at the last configuration, written.
 
     Returns:
         ATTEMPT_REACHED, ATTEMPT_SLOW (slow decrease) or ATTEMPT_OUT_OF_ITERATIONS, and the number

@@ -62,13 +62,16 @@ def follow_apart(
 ) -> int:
     """Run :func:`dls_ik.core.follow.follow` with minimum distances for the pairs of a scene.
 
-    The other arguments are those of :func:`dls_ik.core.follow.follow`.
+    The minimum distances are linear constraints N dq >= b on the step dq. Each row of N belongs to
+    a close pair of shapes; a row is active if it restricts the step. `arm`, `methods`, `followed`,
+    `T_d` and `dt` are the arguments of :func:`dls_ik.core.follow.follow`.
 
     Args:
-        constraints: The scene, its pairs, and the state of their constraints.
+        constraints: The scene and the state of the distance constraints, read and written.
 
     Returns:
-        The index of the pair of the first active row; -1 if no row is active.
+        The index of the pair of shapes to which the first active row belongs; -1 if no row is
+        active.
     """
     chain, state, near = arm.record, followed.record, constraints.record
     method, general, descending, plain, stop = methods.record
@@ -99,9 +102,12 @@ def follow_apart(
 
 
 class ErrorModel(NamedTuple):
-    """Scaled error and its Jacobian, as they are and as active rows leave them to the step.
+    """Scaled error e and its Jacobian J, with and without the motion that active rows fix.
 
-    The motion of the active rows of N is z = N^+ b, and C = I - N^+ N.
+    Active rows are the rows of the distance constraints N dq >= b that restrict the step dq. They
+    fix the motion z = N^+ b. The method corrects the error e - J z that remains, with the Jacobian
+    J C of the motion that the rows do not restrict; C = I - N^+ N projects onto the null space of
+    the active rows.
     """
 
     e: Array  # (r,) scaled error at q [m]
@@ -124,14 +130,18 @@ def _step(
     Args:
         problem: Inputs of the step.
         state: State of following the target, read and written.
-        work: Scratch arrays.
-        rows: Three arrays: N (m, n), the motion (m,) along each row that is left before the minimum
-            distance [rad or m], and the index (m,) of the pair of each row.
-        near: Stopping times and the list of rows, as in :func:`follow_apart`.
-        blocking_pair: (1,) index of the pair of the first active row, or -1, written.
+        work: Scratch arrays for the method of `problem`.
+        rows: Three arrays for the m rows of the distance constraints N dq >= b: the unit vectors N
+            (m, n), along which distances grow; the joint motion (m,) against each row after which
+            the minimum distance is reached [rad or m]; and the index (m,) of the pair of shapes to
+            which each row belongs.
+        near: The fields `stopping`, `leaves` and `pace` are used; the last two are also written.
+        blocking_pair: (1,) index of the pair of shapes to which the first active row belongs, or -1
+            if no row is active; written.
 
     Returns:
-        False if no share of the step lowers the error; ``state.q`` is then unchanged.
+        False if neither the step nor a shorter step in its direction lowers the error; ``state.q``
+        is then unchanged.
     """
     chain, method, general, stop, T_d, dt, outside = problem
     q, observed, activation = state.q, state.observed, work.limit.activation
@@ -232,7 +242,8 @@ def _descend_along_rows(
         J: (r, n) Jacobian of the scaled error at q.
 
     Returns:
-        False if no share of ``work.dq`` lowers the error enough; q is then unchanged.
+        False if neither ``work.dq`` nor a shorter step in its direction lowers the error enough; q
+        is then unchanged.
     """
     chain, general, stop, T_d = problem.chain, problem.general, problem.stop, problem.T_d
     n, count = q.shape[0], 0
@@ -278,12 +289,13 @@ def _descend_along_rows(
 
 @kernel
 def stopping_time(stopping: tuple[Array, float], dt: float, dq: Array) -> float:
-    """Return the time [s] in which all joints can stop, at least MIN_STOPPING_TIME.
+    """Return the time [s] that the slowest joint needs to brake, at least MIN_STOPPING_TIME.
 
     Args:
-        stopping: Accelerations (n,) of a stop and its delay, as in :class:`NearRows`.
+        stopping: Braking accelerations (n,) of the joints [rad/s^2 or m/s^2], and the delay before
+            they are reached [s], which is not used here.
         dt: Duration of a cycle [s].
-        dq: (n,) motion of the joints per cycle [rad or m].
+        dq: (n,) motion of the joints in one cycle, dt times their velocities [rad or m].
     """
     T, acceleration = MIN_STOPPING_TIME, stopping[0]
     for j in range(dq.shape[0]):
@@ -293,12 +305,15 @@ def stopping_time(stopping: tuple[Array, float], dt: float, dq: Array) -> float:
 
 @force_inline
 def approach_share(stopping: tuple[Array, float], dt: float, T: float) -> float:
-    """Return the share, 0 to 1, of the remaining distance by which a step may approach.
+    """Return the share, 0 to 1, by which one step may reduce the excess over a minimum distance.
+
+    With this share, the joints can still stop before the distance falls below the minimum.
 
     Args:
-        stopping: Accelerations (n,) of a stop and its delay, as in :class:`NearRows`.
+        stopping: Braking accelerations (n,) of the joints [rad/s^2 or m/s^2], which are not used
+            here, and the delay before they are reached [s].
         dt: Duration of a cycle [s].
-        T: Stopping time [s].
+        T: Time that the joints need to brake [s].
     """
     return dt / (CYCLES * dt + 0.5 * STOPPING * (T + stopping[1]))
 
@@ -307,16 +322,18 @@ def approach_share(stopping: tuple[Array, float], dt: float, T: float) -> float:
 def _consistent_stopping_time(
     stopping: tuple[Array, float], dt: float, slow: Array, fast: Array, longest: float
 ) -> float:
-    """Return the stopping time T [s] for which the allowed step needs exactly T to stop.
+    """Return the time T [s] that the joints need to brake after the step that is allowed for T.
 
-    The step allowed for T is interpolated between `slow` and `fast`; T is found by bisection.
+    The allowed step depends on T: the longer the joints need to brake, the less a step may approach
+    an obstacle. The step is interpolated between `slow` and `fast`, and T is found by bisection.
 
     Args:
-        stopping: Accelerations (n,) of a stop and its delay, as in :class:`NearRows`.
+        stopping: Braking accelerations (n,) of the joints [rad/s^2 or m/s^2], and the delay before
+            they are reached [s].
         dt: Duration of a cycle [s].
         slow: (n,) step that approaches no obstacle [rad or m].
-        fast: (n,) step that is allowed for the stopping time `longest` [rad or m].
-        longest: Longest stopping time [s].
+        fast: (n,) step that is allowed if the joints need the time `longest` to brake [rad or m].
+        longest: Upper bound of T [s].
     """
     low, high, most = 0.0, longest, approach_share(stopping, dt, longest)
     acceleration = stopping[0]
@@ -336,15 +353,21 @@ def _consistent_stopping_time(
 def approach_bounds(
     stopping: tuple[Array, float], dt: float, T: float, remaining: Array, b: Array
 ) -> None:
-    """Write the bounds b of N dq >= b: the joints can stop after dq before distances are too small.
+    """Write the bounds b of the distance constraints N dq >= b on a step dq.
+
+    The m rows of N (m, n) are unit vectors of joint motion along which the distances of close pairs
+    grow, see :class:`NearRows`. After a step that satisfies the constraints, the joints can stop
+    before a distance falls below its minimum.
 
     Args:
-        stopping: Accelerations (n,) of a stop and its delay, as in :class:`NearRows`.
+        stopping: Braking accelerations (n,) of the joints [rad/s^2 or m/s^2], and the delay before
+            they are reached [s].
         dt: Duration of a cycle [s].
-        T: Stopping time [s].
-        remaining: (m,) motion along each row of N that is left before the minimum distance
-            [rad or m].
-        b: (m,) bounds, negative or zero where an approach is allowed, written [rad or m].
+        T: Time that the joints need to brake [s].
+        remaining: (m,) joint motion against each row of N after which the minimum distance is
+            reached [rad or m]; negative if the distance is below the minimum.
+        b: (m,) bounds, written [rad or m]: negative if the pair may approach, positive if it must
+            separate.
     """
     share = approach_share(stopping, dt, T)
     for i in range(remaining.shape[0]):
@@ -368,9 +391,10 @@ def _solve_with_rows(
         problem: Inputs of the step.
         q: (n,) joint positions [rad or m].
         model: Error and Jacobian; `e_left` and `J_free` are written.
-        N: (m, n) derivatives of the distances of close pairs of leaves, as unit vectors.
-        b: (m,) minimum of N times the scaled step [rad or m].
-        scale: Factor of the step that satisfies the velocity limits.
+        N: (m, n) derivatives of the distances of close pairs of leaves (small parts of shapes) by
+            the joint positions, as unit vectors.
+        b: (m,) lower bounds of N dq [rad or m], where dq is `scale` times ``work.dq``.
+        scale: Factor that scales ``work.dq`` to the velocity limits.
         work: The step `dq` is read and written.
         active: (n + 1,) indices of the active rows; -1 ends the list. Read and written.
 
@@ -535,10 +559,10 @@ def _split_row_motion(N: Array, active: Indices, dq: Array, y: Array) -> None:
 
 @allocating
 def _project(chain: Chain, dt: float, q: Array, N: Array, b: Array, dq: Array) -> None:
-    """Replace dq (n,) by the closest step with N dq >= b within the joint limits.
+    """Replace dq (n,) by the closest step that satisfies N dq >= b and the joint limits.
 
-    Position and velocity limits of a cycle of `dt` [s] are observed. Hildreth's method is used: it
-    corrects one constraint after the other and stores a multiplier for each constraint.
+    The position and velocity limits must be satisfied in a cycle of `dt` [s]. Hildreth's method is
+    used: it corrects one constraint after the other and stores a multiplier for each constraint.
     """
     m, n = N.shape
     low, high = np.empty(n), np.empty(n)
@@ -581,13 +605,16 @@ def _project(chain: Chain, dt: float, q: Array, N: Array, b: Array, dq: Array) -
 
 @kernel
 def _discard_loose_rows(N: Array, b: Array, dq: Array, leaves: Indices) -> None:
-    """Discard the entries of `leaves` whose rows of N dq >= b are far from restricting the step.
+    """Discard distance constraints that the step satisfies with a large margin.
+
+    Row i of N dq >= b belongs to entry i of `leaves`. The entry is removed if N dq - b exceeds
+    MAX_ROW_SLACK in row i.
 
     Args:
-        N: (m, n) rows, one for each of the first m entries of `leaves`.
-        b: (m,) bounds [rad or m].
+        N: (m, n) derivatives of the distances by the joint positions, as unit vectors.
+        b: (m,) lower bounds of N dq [rad or m].
         dq: (n,) step [rad or m].
-        leaves: List of pairs of leaves, as in :class:`NearRows`, read and written.
+        leaves: List of the constraints, the field `leaves` of :class:`NearRows`; read and written.
     """
     kept = 0
     for i in range(N.shape[0]):

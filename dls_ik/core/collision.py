@@ -254,12 +254,14 @@ def check_rows(packed: PackedScene, q: Array, out: Indices) -> None:
 
 @allocating
 def check_pairs(packed: PackedScene, q: Array, out: Indices) -> None:
-    """Check all pairs for collisions at one configuration; called from Python.
+    """Check all pairs for collisions at one configuration.
 
     Args:
-        packed: Scene, from :func:`dls_ik.core.scene_arrays.pack_scene`.
+        packed: Scene with p pairs of links and s pairs of a link and an object, from
+            :func:`dls_ik.core.scene_arrays.pack_scene`.
         q: (n,) joint positions [rad or m].
-        out: (p + s,) CHECK_FREE, CHECK_COLLIDING or CHECK_OPEN for each pair, written.
+        out: (p + s,) result for each pair, written: CHECK_FREE, CHECK_COLLIDING, or CHECK_OPEN if
+            the bounding spheres prove neither.
     """
     scene = unpack_scene(*packed)
     work = collision_scratch(scene)
@@ -298,12 +300,12 @@ def count_pairs(packed: PackedScene, q: Array, group: Indices, out: Indices) -> 
 
 @allocating
 def link_poses(packed: PackedScene, q: Array, out: Array) -> None:
-    """Write the poses of all f frames at one configuration; called from Python.
+    """Write the poses of all f frames of a scene at one configuration.
 
     Args:
         packed: Scene, from :func:`dls_ik.core.scene_arrays.pack_scene`.
         q: (n,) joint positions [rad or m].
-        out: (f, 3, 4) poses in the frame of the root link, written.
+        out: (f, 3, 4) poses in the frame of the root link, without their last rows, written.
     """
     scene = unpack_scene(*packed)
     work = collision_scratch(scene)

@@ -51,8 +51,8 @@ def jd_lambda_squared(method: Method) -> float:
 # Error damping: the damping grows with the distance from the goal.
 #
 # J^T (J J^T + E I)^-1 with E = error_gain * norm(e)^2 (Colome & Torras 2012, Table II; Chan &
-# Lawrence 1988). The paper does not define E; the Matlab file of its authors has an error_gain of
-# one half.
+# Lawrence 1988). Colome & Torras do not define E in the paper; error_gain is 0.5 in their Matlab
+# file.
 
 
 @force_inline
@@ -60,7 +60,7 @@ def ed_lambda_squared(method: Method, error_norm: float) -> float:
     """Return E = error_gain * error_norm^2, which is lambda^2 of the law ED (error damping).
 
     Args:
-        method: Gives the gain.
+        method: Gives error_gain.
         error_norm: Norm of the scaled error [m].
     """
     return method.error_gain * error_norm * error_norm
@@ -70,9 +70,9 @@ def ed_lambda_squared(method: Method, error_norm: float) -> float:
 # Improved error damping: at a singular goal, where the error is zero, some damping remains.
 #
 # J^T (J J^T + E I + Omega)^-1 with E = error_gain * norm(e)^2 and Omega = omega^2 I (Colome &
-# Torras 2012, Table II; Sugihara 2009). Table V says "Omega = 0.01 I", but the Matlab file of its
-# authors adds 0.001, with which the row IED is reproduced. The default of omega is 0.01, that is
-# Omega = 0.0001 I.
+# Torras 2012, Table II; Sugihara 2009). Table V of Colome & Torras says "Omega = 0.01 I", but their
+# Matlab file has Omega = 0.001 I, with which the results in the row IED of the table are
+# reproduced. The default of omega here is 0.01, so that Omega = 0.0001 I.
 
 
 @kernel

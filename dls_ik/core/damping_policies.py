@@ -168,14 +168,15 @@ def condition_damping(params: MethodParams, s: Array, n: int) -> float:
 
 
 # accuracy -----------------------------------------------------------------------------------------
-# Steps near a singularity are damped such that they lose accuracy along a user-defined direction d
-# of the task before they lose accuracy along other directions (Deo & Walker 1993, method 6;
-# Chiaverini, Egeland & Kanestrom 1991). If the smallest singular value s is below epsilon:
+# Damped steps near a singularity lose accuracy along a user-defined direction d of the task first,
+# and only then along other directions (Deo & Walker 1993, method 6; Chiaverini, Egeland & Kanestrom
+# 1991). If the smallest singular value s is below epsilon:
 #
-# lambda = (1 - (s / epsilon)^2) lambda_max,  (w - 1)^2 = (1 - (s / epsilon)^2) (w_min - 1)^2
+# lambda^2 = (1 - (s / epsilon)^2) lambda_max^2,  (w - 1)^2 = (1 - (s / epsilon)^2) (w_min - 1)^2
 #
-# Otherwise lambda = 0 and w = 1. The damped inverse is that of W J, applied to W e, with the error
-# e and W = I + (w - 1) d d^T. The factor lambda_max of the paper is lambda_max^2 in the code.
+# Otherwise lambda = 0 and w = 1. The step is the damped inverse of W J, applied to W e, with the
+# Jacobian J, the error e and W = I + (w - 1) d d^T. The paper writes lambda for lambda^2, and
+# lambda_max for lambda_max^2.
 
 
 @kernel

@@ -210,14 +210,15 @@ def nearness(scene: SceneArrays, work: CollisionScratch) -> float:
 
 @allocating
 def bound_pairs(packed: PackedScene, q: Array, limit: float, closest: bool, out: Array) -> None:
-    """Write bounds on the distances of all pairs at one configuration; called from Python.
+    """Write lower and upper bounds on the distances of all pairs at one configuration.
 
     Args:
-        packed: Scene, from :func:`dls_ik.core.scene_arrays.pack_scene`.
+        packed: Scene with p pairs of links and s pairs of a link and an object, from
+            :func:`dls_ik.core.scene_arrays.pack_scene`.
         q: (n,) joint positions [rad or m].
-        limit: Lower bounds above this value are not improved further [m].
-        closest: Whether to reduce `limit` to the smallest upper bound of all pairs, which suffices
-            to find the closest pair.
+        limit: The search for a better lower bound of a pair ends above this value [m].
+        closest: Whether only the closest pair must be found. The search for a better lower bound
+            of a pair then also ends above the smallest upper bound of all pairs.
         out: (p + s, 2) lower and upper bound for each pair, written [m].
     """
     scene = unpack_scene(*packed)

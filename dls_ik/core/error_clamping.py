@@ -103,10 +103,11 @@ def _last_norm(params: MethodParams, group: Indices, memory: Memory, g: int) -> 
 
 
 # HALVE --------------------------------------------------------------------------------------------
-# The error is halved repeatedly until its unreachable part is small enough.
+# The error is halved repeatedly until its component that no joint motion can correct is small.
 #
-# e := e / 2 is repeated while norm((I - J J+) e) > tolerance (Tabaczynski 2005, section 2.2; the
-# printed J+ J must read J J+). The text of the paper describes this step; its code omits the step.
+# e := e / 2 is repeated while norm((I - J J+) e) > tolerance (Tabaczynski 2005, section 2.2, which
+# prints J+ J instead of J J+ by mistake). The text of the paper describes the halving; the code
+# that the paper lists does not halve the error.
 
 
 NEGLIGIBLE_SHARE = 1e-10  # singular values up to this share of the largest one count as zero

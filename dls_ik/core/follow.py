@@ -45,7 +45,7 @@ class FollowProblem(NamedTuple):
     method: Method
     general: GeneralProblem
     stop: StopCriteria
-    T_d: Array  # (k, 4, 4) desired poses
+    T_d: Array  # (k, 4, 4) desired poses T_base_tip
     dt: float  # duration of a cycle [s]
     outside: Array  # (n,) 1 for joints that are beyond a limit and return to it, else 0
 
@@ -58,28 +58,28 @@ def follow(
     T_d: Array,
     dt: float,
 ) -> None:
-    """Move the joint positions of a state toward the desired poses by one control cycle.
+    """Move the joint positions in a state toward the desired poses, for one control cycle.
 
-    Joints beyond a limit return toward the limit at their velocity limit. The other joints make the
-    step of the method after these changes:
+    A joint beyond a position limit returns toward this limit at its maximum velocity. The other
+    joints make the step of the method, which is changed as follows:
 
     1. The step is shortened along directions in which the curvature of the error would cause
        overshoot, see :func:`keep_from_overshooting`.
-    2. The whole step is scaled to the velocity limits, so that its direction is unchanged.
+    2. The step is multiplied by a factor so that all joints satisfy their velocity limits.
     3. The step of a joint that reverses its previous step is shortened, see
        :func:`keep_from_swinging`.
     4. The step is halved until it lowers the error.
 
-    The arm therefore comes to rest at targets out of reach and in singularities, where the method
-    alone would oscillate. If no share of the step lowers the error, the method `descending` is used
-    in this cycle instead.
+    Because of these changes, the arm comes to rest in singularities and at targets out of reach,
+    where the method alone would oscillate. If neither the step nor a shorter step in its direction
+    lowers the error, the method `descending` computes the step of this cycle.
 
     Args:
         arm: The chain of the arm.
-        methods: Method of the step, the method `descending`, and criteria for a reached pose.
-        followed: State of following the target, read and written. The errors in `observed` belong
-            to the new joint positions, and the singular values to the Jacobian of the scaled error
-            at the old joint positions.
+        methods: Method of the step, the fallback method `descending`, and tolerances.
+        followed: State of following the target, read and written. In its array `observed`, the
+            errors are written for the new joint positions, and the singular values of the Jacobian
+            of the scaled error for the old joint positions.
         T_d: (k, 4, 4) desired poses.
         dt: Duration of a cycle [s].
     """
@@ -101,7 +101,12 @@ def follow(
 
 @allocating
 def tip_pose(arm: Boxed[Chain], q: Array) -> Array:
-    """Return T_base_tip (4, 4) of a chain with one tip at joint positions q (n,)."""
+    """Return the pose T_base_tip (4, 4) of a chain with one tip.
+
+    Args:
+        arm: The chain.
+        q: (n,) joint positions [rad or m].
+    """
     chain, pose = arm.record, np.zeros((1, 4, 4))
     forward(chain, q, np.empty((chain.prismatic.shape[0], 2, 3)), pose[:, :3])
     pose[0, 3, 3] = 1.0
@@ -110,10 +115,10 @@ def tip_pose(arm: Boxed[Chain], q: Array) -> Array:
 
 @allocating
 def tip_errors(arm: Boxed[Chain], q: Array, T_d: Array) -> tuple[float, float]:
-    """Return the position error [m] and the rotation error [rad] of a chain with one tip.
+    """Return the distance [m] and the angle [rad] between the tip and its desired pose.
 
     Args:
-        arm: The chain.
+        arm: The chain, with one tip.
         q: (n,) joint positions [rad or m].
         T_d: (4, 4) desired T_base_tip.
     """
@@ -132,7 +137,8 @@ def _step(problem: FollowProblem, state: FollowState, work: Workspace) -> bool:
         work: Scratch arrays.
 
     Returns:
-        False if no share of the step lowers the error; ``state.q`` is then unchanged.
+        False if neither the step nor a shorter step in its direction lowers the error; ``state.q``
+        is then unchanged.
     """
     chain, method, general, stop, T_d, dt, outside = problem
     q, observed, activation = state.q, state.observed, work.limit.activation
@@ -157,17 +163,17 @@ def _step(problem: FollowProblem, state: FollowState, work: Workspace) -> bool:
 
 @allocating
 def return_into_limits(chain: Chain, dt: float, q: Array) -> Array:
-    """Move each joint that is beyond a position limit toward this limit.
+    """Move each joint that is beyond a position limit toward this limit, for one cycle.
 
-    The joints move at their velocity limits for a cycle of `dt` [s], but not past the limit.
+    The joint moves with its maximum velocity, and stops when it reaches the limit.
 
     Args:
-        chain: Limits of the joints.
+        chain: Position and velocity limits of the joints.
         dt: Duration of a cycle [s].
         q: (n,) joint positions, read and written [rad or m].
 
     Returns:
-        (n,) 1 for each joint that was beyond a limit, else 0.
+        An array (n,), 1 for each joint that was beyond a limit at the start of the cycle, else 0.
     """
     outside = np.zeros(q.shape[0])
     for j in range(q.shape[0]):
@@ -218,27 +224,31 @@ def keep_from_overshooting(
     work: Workspace,
     observed: Array,
 ) -> None:
-    """Shorten ``work.dq`` along directions in which it would overshoot.
+    """Shorten the step ``work.dq`` along directions in which it would overshoot.
 
-    The second derivative of half the squared error by q is J^T J + S with
-    S = -sum_i e_i d^2 e_i / dq^2. Methods use J^T J only. S is important if an error e remains
-    after the step, as for targets out of reach: along some directions of a stretched arm the second
-    derivative is S alone, and a step computed from J overshoots, the more the closer J is to
-    singular.
+    The Hessian (second derivative) of half the squared error |e|^2 / 2 by q is J^T J + S with
+    S = -sum_i e_i d^2 e_i / dq^2. IK methods use only the term J^T J. The term S matters if an
+    error e remains after the step, as for targets out of reach. For a stretched arm, J^T J is zero
+    along some directions, so that the Hessian is S; near such a configuration, a step computed from
+    J alone overshoots.
 
-    With J = U s V^T and a = V^T dq, a step a_i along direction i corresponds to the stiffness
-    m_i = s_i (u_i . e) / a_i, at least s_i^2. The step along the directions is changed from a to
-    (m + S+)^-1 m a, the Newton step if S+ is added to these stiffnesses. S+ is the positive
-    semidefinite part of V^T S V, so that the step is unchanged along directions in which S is
-    negative, and if no error remains.
+    The correction uses the singular value decomposition J = U diag(s) V^T. The step has the
+    component a_i = v_i . dq along the singular direction v_i. The method has moved as if the
+    Hessian were m_i = s_i (u_i . e) / a_i along this direction; m_i is used, but at least s_i^2.
+    Newton's method with the Hessian diag(m) + S+ gives the new components
+    (diag(m) + S+)^-1 diag(m) a, which replace a. S+ is the positive semidefinite part of V^T S V.
+    Therefore the step does not change along directions in which S is negative, nor if no error
+    remains.
 
     Args:
         problem: Inputs of the step.
         q: (n,) joint positions [rad or m].
         e: (r,) scaled error at q [m].
         J: (r, n) Jacobian of the scaled error at q.
-        J_free: (r, n) J, or J C if active rows (core/avoidance.py) restrict the motion of the step.
-        free: (n,) share of its motion that each joint can make, 0 to 1, from :func:`freedom`.
+        J_free: (r, n) J, or J C if distance constraints restrict the step, with C the projector
+            onto the unrestricted motions; see core/avoidance.py.
+        free: (n,) result of :func:`freedom` for each joint: 1 if its limits do not restrict the
+            joint, 0 if the joint cannot move.
         work: The step `dq` is read and written.
         observed: (4,) errors and singular values, as in :class:`FollowState`.
     """
@@ -297,15 +307,15 @@ def _curvature(
 ) -> None:
     """Write the positive semidefinite part of V^T S V with S = -sum_i left_i d^2 e_i / dq^2.
 
-    S is computed by finite differences of the Jacobian, because they are valid for every task.
+    S is computed from finite differences of the Jacobian, which work for every kind of task.
 
     Args:
         problem: Inputs of the step.
         q: (n,) joint positions [rad or m].
-        F: (r, n) Jacobian of the scaled error at q with its columns multiplied by `free`.
-        free: (n,) share of its motion that each joint can make, 0 to 1.
+        F: (r, n) Jacobian of the scaled error at q, with column j multiplied by free[j].
+        free: (n,) result of :func:`freedom` for each joint, 0 to 1.
         left: (r,) scaled error that remains after the step [m].
-        Vt: (r, n) unit vectors of the directions as rows, of which the first m are used.
+        Vt: (r, n) unit vectors v_i as rows, of which the first m are used.
         work: Scratch arrays.
         A: (m, m) result, written.
     """

@@ -188,7 +188,7 @@ def damped_gains(s: Array, lambda2: float, gain: Array) -> None:
         gain[i] = s[i] / (s[i] * s[i] + lambda2) if s[i] > 0.0 else 0.0
 
 
-# Columns of free joints: all strategies, and CTP while no joint is in a margin --------------------
+# Columns of free joints: all limit strategies, CTP only if no joint is in a margin ----------------
 
 
 @allocating
@@ -202,19 +202,21 @@ def invert_free_columns(
     lambda2: float,
     work: Workspace,
 ) -> None:
-    """Write the step dq = z + C P (e - J z), with P the inverse of the columns of free joints.
+    """Write the step dq = z + C P (e - J z), where only free joints correct the error e - J z.
 
-    Free joints have the activation 0; the other joints move by z only.
+    Free joints have the activation 0. P is the damped inverse of the columns of J C that belong to
+    free joints. The limit strategy gives the motion z and the column factors C, see
+    :class:`LimitState`; a joint that is not free moves by z only.
 
     Args:
         method: Damping law, limit strategy and step bound.
         params: Parameters of the damping law.
-        grouping: Groups of rows and kinds of joints, for step bounds.
-        B: (r, n) scaled Jacobian J C.
+        grouping: Groups of task rows and kinds of joints, which step bounds need.
+        B: (r, n) J C, with J the Jacobian of the scaled error.
         e: (r,) scaled error [m].
-        left: (r,) e - J z [m].
-        lambda2: lambda^2 of the damping law.
-        work: Output z and C of the limit strategy in `limit`; the step `dq` is written.
+        left: (r,) remaining error e - J z [m].
+        lambda2: Squared damping factor lambda^2.
+        work: The result of the limit strategy is read from `limit`; the step is written to `dq`.
     """
     limit, dq = work.limit, work.dq
     h, c = limit.activation, limit.scale
@@ -402,11 +404,19 @@ def continuous_inverse(
 
 @force_inline
 def needs_whole_inverse(method: Method, params: MethodParams, h: Array) -> bool:
-    """Return whether the step must be computed by :func:`invert_whole`.
+    """Return whether :func:`invert_whole`, not :func:`invert_free_columns`, must compute the step.
 
-    This is the case for CTP if any activation h (n,) is not 0, and if a step bound applies to
-    single directions while a strategy or a policy weights the columns or the error, because the
-    directions then are those of C P.
+    This is the case if
+
+    - the limit strategy is CTP, and any activation is not 0; or
+    - the step bound applies to each singular direction separately, and the limit strategy or the
+      damping policy weights the columns of the Jacobian or the error, so that the directions are
+      those of the weighted inverse.
+
+    Args:
+        method: Damping law, limit strategy and step bound.
+        params: Damping policy, and form of the strategy GP.
+        h: (n,) activations of the joint limits.
     """
     is_any_active = False
     for j in range(h.shape[0]):

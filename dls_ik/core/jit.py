@@ -142,13 +142,13 @@ def compile_elsewhere(request: Callable[[MissingKernelError], object] | None) ->
     _compile_elsewhere = request
 
 
-# Ahead-of-time compilation ------------------------------------------------------------------------
+# Compilation of kernels for the installed package, ahead of their first call ----------------------
 
 PACKAGED_KERNEL_FOLDER = str(
     Path(__file__).parent / "ahead"
 )  # folder of the package with compiled kernels
-# The package's kernels are compiled for one LLVM processor for each architecture. The sets are the
-# features that a processor needs to run these kernels.
+# For each architecture, the name of the LLVM processor for which the kernels of the package are
+# compiled, and the features that a processor needs to run these kernels.
 PORTABLE = {
     "x86_64": ("x86-64-v3", {"avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"}),
     "aarch64": ("generic", {"neon"}),

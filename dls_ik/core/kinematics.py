@@ -10,12 +10,12 @@ from dls_ik.core.types import Array, Chain
 
 @force_inline
 def forward(chain: Chain, q: Array, axes: Array, T: Array) -> None:
-    """Write the pose of every tip and the axis of every moving element, all in the base frame.
+    """Write the poses of the k tips and the axes of the m moving elements, in the base frame.
 
     Args:
-        chain: The paths from the base to k tips, with m moving elements.
+        chain: The paths from the base to the tips.
         q: (n,) joint positions [rad or m].
-        axes: (m, 2, 3) z axis and origin of the frame of each element, written.
+        axes: (m, 2, 3) z axis (unit vector) and origin [m] of the frame of each element, written.
         T: (k, 3, 4) ``T_base_tip`` of each tip without its last row, written.
     """
     for p in range(T.shape[0]):

@@ -23,12 +23,12 @@ from dls_ik.core.types import Array
 
 
 class CommandLimits(NamedTuple):
-    """Limits of a command."""
+    """Position, velocity and acceleration limits of the joint command."""
 
-    lower: Array  # (n,) [rad or m], -inf without a limit
-    upper: Array  # (n,) [rad or m], +inf without a limit
-    velocity: Array  # (n,) [rad/s or m/s], +inf without a limit
-    acceleration: Array  # (n,) [rad/s^2 or m/s^2]: all finite, or all infinite (no limit)
+    lower: Array  # (n,) lower position limits [rad or m], -inf without a limit
+    upper: Array  # (n,) upper position limits [rad or m], +inf without a limit
+    velocity: Array  # (n,) velocity limits [rad/s or m/s], +inf without a limit
+    acceleration: Array  # (n,) limits [rad/s^2 or m/s^2]: all finite, or all infinite (no limits)
 
 
 @allocating
@@ -37,12 +37,13 @@ def advance(
 ) -> None:
     """Move the command toward a reference by one cycle, within all joint limits.
 
-    All joints approach the reference in proportion, so that the path to a reference at rest is
-    straight. The change of velocity is scaled as a whole to the acceleration limits.
+    All joints reduce their distance to the reference by the same factor, so that the path to a
+    resting reference is straight. If the change of velocity exceeds an acceleration limit, one
+    factor scales the changes of all joints.
 
-    The velocity is chosen for the point q + v dt / 2, which moves by v' dt per cycle, with v' the
-    velocity at the end of the cycle. This first-order law is simpler than that of q. The point
-    follows the reference q_r + v_r dt / 2, so that q follows q_r.
+    With constant acceleration from velocity v to v' during a cycle, the position q moves by
+    (v + v') dt / 2, but the point q + v dt / 2 moves by v' dt, which does not depend on v. The law
+    for v' therefore makes this point follow the point q_r + v_r dt / 2; q then follows q_r.
 
     Args:
         limits: Limits of the command.
@@ -74,23 +75,26 @@ def advance(
 
 @allocating
 def brake(limits: Boxed[CommandLimits], dt: float, q: Array, v: Array) -> None:
-    """Brake for one cycle, on a straight path, as fast as the acceleration limits allow.
+    """Reduce the velocity of the command for one cycle, as fast as the acceleration limits allow.
+
+    One factor scales the velocities of all joints, so that the path is straight.
 
     Args:
         limits: Limits of the command.
         dt: Duration of the cycle [s].
         q: (n,) commanded positions, read and written [rad or m].
-        v: (n,) commanded velocities, read and written [rad/s or m/s]; zero after enough cycles.
+        v: (n,) commanded velocities, read and written [rad/s or m/s].
     """
     _accelerate(limits.record, np.zeros(q.shape[0]), dt, q, v)
 
 
 @allocating
 def stopping_point(limits: Boxed[CommandLimits], q: Array, v: Array, q_s: Array) -> None:
-    """Write the positions at which the joints stop if each brakes with its acceleration limit.
+    """Write the positions at which the joints stop if each joint brakes as hard as allowed.
 
     Args:
-        limits: Acceleration limits, and position limits, which the result does not exceed.
+        limits: Acceleration limits of the joints, and position limits, to which the result is
+            clipped; a joint already beyond a position limit does not move farther out.
         q: (n,) positions [rad or m].
         v: (n,) velocities [rad/s or m/s].
         q_s: (n,) positions after the stop, written [rad or m].
@@ -111,18 +115,19 @@ def even_stop(
     duration: Array,
     slope: Array,
 ) -> None:
-    """Write a stop in which all joints brake with constant accelerations and stop together.
+    """Compute a braking motion in which all joints stop at the same time.
 
-    The stop takes a whole number of cycles. A joint that would pass its position limit stops
-    earlier, at the limit.
+    Each joint brakes with a constant acceleration, and the braking time is a whole number of
+    cycles. A joint that would pass its position limit within this time brakes faster and stops at
+    the limit.
 
     Args:
         limits: Position and acceleration limits.
         q: (n,) initial positions [rad or m].
         v: (n,) initial velocities [rad/s or m/s].
-        times: Duration of a cycle and maximum duration of a stop [s].
+        times: Duration of a cycle, and maximum duration of the braking motion [s].
         duration: (1, n) braking time of each joint, written [s].
-        slope: (1, n) acceleration of each joint, written [rad/s^2 or m/s^2].
+        slope: (1, n) acceleration of each joint while it brakes, written [rad/s^2 or m/s^2].
     """
     lower, upper, _, acceleration = limits.record
     period, together = times[0], 0.0
@@ -216,7 +221,7 @@ def _lag(acceleration: Array, dt: float) -> float:
 
 @force_inline
 def _accelerate(limits: CommandLimits, desired: Array, dt: float, q: Array, v: Array) -> None:
-    """Change the velocities toward `desired` as far as all limits allow, for one cycle.
+    """Move the command for one cycle, with velocities as close to `desired` as all limits allow.
 
     Args:
         limits: Limits of the command.
@@ -252,14 +257,17 @@ def _accelerate(limits: CommandLimits, desired: Array, dt: float, q: Array, v: A
 
 @force_inline
 def _fastest(d: float, v: float, A: float, dt: float, lag: float) -> float:
-    """Return the maximum velocity at the end of a cycle with which a joint can stop at its limit.
+    """Return the maximum velocity at the end of a cycle from which a joint can stop before a limit.
+
+    The result is the velocity toward the position limit [rad/s or m/s]; it is negative if the joint
+    must reverse.
 
     Args:
         d: Distance to the limit at the start of the cycle [rad or m].
         v: Velocity toward the limit at the start of the cycle [rad/s or m/s].
         A: Acceleration limit [rad/s^2 or m/s^2].
         dt: Duration of the cycle [s].
-        lag: Value of :func:`_lag` [s].
+        lag: Result of :func:`_lag` for the joint limits and `dt` [s].
     """
     if lag == 0.0:
         return _stopping_speed(d, A, dt)
@@ -273,9 +281,10 @@ def _fastest(d: float, v: float, A: float, dt: float, lag: float) -> float:
 
 @force_inline
 def _stopping_speed(d: float, A: float, dt: float) -> float:
-    """Return the maximum velocity v at which a cycle followed by braking covers at most d.
+    """Return the maximum velocity v from which a joint can stop within the distance d.
 
-    v is the largest value with v dt + v^2 / (2 A) <= d, or zero for negative d.
+    The joint moves with v during one cycle, and then brakes with the acceleration A. v is the
+    largest value with v dt + v^2 / (2 A) <= d; it is zero if d is not positive.
 
     Args:
         d: Distance [rad or m].
@@ -292,13 +301,13 @@ def _stopping_speed(d: float, A: float, dt: float) -> float:
 
 @force_inline
 def _closing_speed(d: float, A: float, dt: float) -> float:
-    """Return the maximum speed toward a reference at which a joint does not overshoot it.
+    """Return the maximum speed toward a reference with which a joint does not overshoot.
 
-    With this speed, the joint can brake before the reference, or it reaches the reference in this
-    cycle and can stop in the next.
+    After a cycle at this speed, the joint can brake before the reference, or the joint is at the
+    reference and can stop within the next cycle.
 
     Args:
-        d: Distance from the reference [rad or m].
+        d: Distance of the joint from the reference [rad or m].
         A: Acceleration limit [rad/s^2 or m/s^2].
         dt: Duration of a cycle [s].
     """

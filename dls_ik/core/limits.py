@@ -56,16 +56,18 @@ LIMIT_IDS = {
 
 @force_inline
 def jc_activate(method: Method, chain: Chain, q: Array, J: Array, e: Array, h: Array) -> None:
-    """Apply the strategy JC (joint clamping): hold joints that the error pushes out of a limit.
+    """Apply the strategy JC (joint clamping): hold joints that would move out of their limits.
 
-    A joint is held if it is at or beyond a limit and J^T e would move it farther outward.
+    A joint is held, that is, excluded from the step, if it is at or beyond a limit and the
+    direction J^T e, along which the error decreases, moves the joint farther outward.
 
     Args:
+        method: Not used.
         chain: Limits of the joints.
         q: (n,) joint positions [rad or m].
         J: (r, n) Jacobian of the scaled error.
         e: (r,) scaled error [m].
-        h: (n,) activations, set to 1 for held joints.
+        h: (n,) activations of the limits, set to 1 for held joints.
     """
     for j in range(q.shape[0]):
         outward = 1.0 if q[j] >= chain.upper[j] else (-1.0 if q[j] <= chain.lower[j] else 0.0)
@@ -96,17 +98,19 @@ def is_beyond(chain: Chain, j: int, q: float) -> bool:
 def jacobian_within(
     chain: Chain, general: GeneralProblem, T_d: Array, q: Array, h: Array, work: Workspace
 ) -> None:
-    """Apply the bug-compatible variant of the strategy JC to joints beyond a limit.
+    """Hold each joint beyond a limit, and evaluate the Jacobian with this joint at its limit.
 
-    These joints are held, and the Jacobian is computed for these joints at their limits.
+    This is the strategy JC (joint clamping) as the published code implements it. The option
+    `bug_compatible` selects it.
 
     Args:
         chain: The chain of the arm.
-        general: The task.
+        general: Definition of the task.
         T_d: (k, 4, 4) desired poses.
         q: (n,) joint positions [rad or m].
-        h: (n,) activations, set to 1 for held joints.
-        work: `J` is overwritten if any joint is held.
+        h: (n,) activations of the limits, set to 1 for held joints.
+        work: If any joint is held, the kinematics and `J` are overwritten with their values for
+            the joint positions clipped to the limits.
     """
     outside = False
     for j in range(q.shape[0]):
@@ -122,7 +126,7 @@ def jacobian_within(
 
 @kernel
 def add_path_to_limits(chain: Chain, q: Array, dq: Array) -> None:
-    """Add to the step dq the motion of joints that are beyond a limit back to this limit.
+    """For each joint beyond a limit, add the motion from its position to the limit to the step dq.
 
     Args:
         chain: Limits of the joints.
@@ -142,13 +146,16 @@ def add_path_to_limits(chain: Chain, q: Array, dq: Array) -> None:
 
 @force_inline
 def active_revise(chain: Chain, q: Array, dq: Array, h: Array, z: Array) -> bool:
-    """Apply the active set: hold at a limit each joint that the step would move beyond this limit.
+    """Hold each free joint that the step dq would move beyond a limit, at this limit.
+
+    This is the active-set strategy; the caller solves the step again for the joints that remain
+    free.
 
     Args:
         chain: Limits of the joints.
         q: (n,) joint positions [rad or m].
         dq: (n,) step [rad or m].
-        h: (n,) activations, 0 for free joints; set to 1 for joints that become held.
+        h: (n,) activations of the limits, 0 for free joints; set to 1 for joints that become held.
         z: (n,) motion to the limit, written for joints that become held [rad or m].
 
     Returns:
@@ -200,7 +207,7 @@ def activation(q: float, lower: float, upper: float, margin: float) -> float:
     if not width < 1e300:
         return 0.0
     depth = max(q - (upper - width), (lower + width) - q)
-    if depth >= width:  # tested first, because width may be 0
+    if depth >= width:  # comes before the division by `width`, which may be 0
         return 1.0
     if depth <= 0.0:
         return 0.0
@@ -217,18 +224,22 @@ def ctp_activate(
 ) -> None:
     """Apply the strategy CTP (continuous task priority) to joints in the margins of their ranges.
 
-    The activation h of each joint, and the motion z that pushes joints away from limits, are
-    written.
+    The margins are intervals next to the two limits of a joint. In a margin, the activation h of
+    the joint grows from 0 to 1 at the limit, see :func:`activation`, and the motion z moves the
+    joint away from the limit.
 
     Args:
-        method: Width of the margins, gain mu, and whether a target is followed.
-        to_zero: Whether z pushes toward zero, as published, instead of toward mid-range.
+        method: The fields `margin`, `mu` (gain of z) and `following` are used. If `following` is
+            true (a moving target is followed), z is not written, and h is reduced unless the error
+            moves the joint toward the limit.
+        to_zero: Whether z leads to the joint position zero, as in the published method, instead of
+            the middle of the range.
         chain: Limits of the joints.
         q: (n,) joint positions [rad or m].
         J: (r, n) Jacobian of the scaled error.
         e: (r,) scaled error [m].
         h: (n,) activations, written.
-        z: (n,) motion, written for joints in a margin [rad or m].
+        z: (n,) motion of joints in a margin [rad or m], written if no moving target is followed.
     """
     for j in range(q.shape[0]):
         lower, upper = chain.lower[j], chain.upper[j]
@@ -243,7 +254,7 @@ def ctp_activate(
 
 @kernel
 def _pushed_outward(J: Array, e: Array, j: int, outward: float) -> float:
-    """Return the degree, 0 to 1, to which J^T e pushes joint j toward its closer limit.
+    """Return the degree, 0 to 1, to which J^T e moves joint j toward its closer limit.
 
     Args:
         J: (r, n) Jacobian of the scaled error.
@@ -278,18 +289,19 @@ def _pushed_outward(J: Array, e: Array, j: int, outward: float) -> float:
 def tp_activate(
     method: Method, as_published: bool, chain: Chain, q: Array, h: Array, z: Array
 ) -> None:
-    """Apply the strategy TP (task priority): hold each joint that is in a margin of its range.
+    """Apply the strategy TP (task priority) to joints in the margins of their ranges.
 
-    The motion z that pushes these joints away from their limits is written.
+    The margins are intervals next to the two limits of a joint. A joint in a margin is held: it
+    does not correct the error, but moves by z = -a mu (q - mid-range) away from the limit, where a
+    is the result of :func:`activation`, which grows from 0 to 1 at the limit.
 
     Args:
-        method: Width of the margins and gain mu.
-        as_published: Whether z pushes toward zero and is divided by the activation, as in the
-            published code, instead of toward mid-range in proportion to the activation.
+        method: The fields `margin` and `mu` (gain of z) are used.
+        as_published: Whether z is -mu q / a instead, as in the published code.
         chain: Limits of the joints.
         q: (n,) joint positions [rad or m].
-        h: (n,) activations, set to 1 for joints in a margin.
-        z: (n,) motion, written for joints in a margin [rad or m].
+        h: (n,) 1 for held joints; written for joints in a margin.
+        z: (n,) motion of held joints [rad or m], written for joints in a margin.
     """
     for j in range(q.shape[0]):
         lower, upper = chain.lower[j], chain.upper[j]
@@ -313,15 +325,16 @@ def tp_activate(
 
 @kernel
 def jw_activate(chain: Chain, q: Array, memory: Memory, c: Array) -> None:
-    """Apply the strategy JW (Jacobian weighting): write the scale c of every column.
+    """Write the factor c_j of each Jacobian column, for the strategy JW (Jacobian weighting).
 
-    The gradient of the limit criterion is stored for the next step.
+    The weight w_j of joint j is 1 + |dH/dq_j| if |dH/dq_j| has grown since the last step, else 1. H
+    is the objective `limits`, a penalty near joint limits.
 
     Args:
         chain: Limits of the joints.
         q: (n,) joint positions [rad or m].
-        memory: `gradient` holds the absolute gradient at the last step; read and written.
-        c: (n,) scales 1 / sqrt(w_j), written.
+        memory: Stores |dH/dq_j| of the last step in `gradient`, which is read and replaced.
+        c: (n,) factors c_j = 1 / sqrt(w_j), written.
     """
     last = memory.gradient
     for j in range(q.shape[0]):
@@ -424,35 +437,36 @@ def ta_augmented(
 # General-weighted least norm: if the limit criterion H is high, motion along its gradient is
 # reduced.
 #
-# dq = C (J C)^+ e with C^2 = I - (1 - w) g g^T, with g the unit gradient of the criterion H of
-# `limits`. The weight w depends on the value H + 2 + alpha g . J^+ e, which is predicted for a step
-# alpha J^+ e: w is 1 up to the value 20, and 10^4 / (10^4 + d^4) for the value 20 + d. A weight
-# along one direction is that of Xiang, Zhong & Wei 2010; with diagonal weights, the strategy is JW
-# (Chan & Dubey 1995). The weight w is that of row TA of Table V in the Matlab file of Colome &
-# Torras 2012, which uses a basis of g and its complement, -(H + 2) instead of H, and a gain k,
-# which is alpha here.
+# dq = C (J C)^+ e with C^2 = I - (1 - w) g g^T, where g is the unit gradient of the limit criterion
+# H, the objective `limits`. The weight w depends on H + 2 + alpha g . J^+ e, which predicts H + 2
+# after the step alpha J^+ e: w is 1 up to the value 20, and 10^4 / (10^4 + d^4) for the value
+# 20 + d. Xiang, Zhong & Wei 2010 weight one direction, as here; Chan & Dubey 1995 use a diagonal
+# weight matrix, which is the strategy JW. The formula of w comes from row TA of Table V in the
+# Matlab file of Colome & Torras 2012. The file computes the step in a basis of g and its
+# complement, and uses -(H + 2) instead of H and the letter k for alpha.
 
 
-GWLN_ONSET = 20.0  # maximum predicted value with w = 1; H + 2 is 2 if all joints are in mid-range
-GWLN_WIDTH = 10.0  # excess over GWLN_ONSET at which w is one half
+GWLN_ONSET = 20.0  # w is 1 up to this predicted H + 2, which is 2 if all joints are in mid-range
+GWLN_WIDTH = 10.0  # w is one half if the predicted H + 2 is GWLN_ONSET + GWLN_WIDTH
 GWLN_LEAST = 1e-6  # minimum sqrt(w); without redundancy, lower values would amplify rounding errors
 NEGLIGIBLE = 1e-12  # singular values up to this share of the largest one count as zero
 
 
 @allocating
 def gwln_activate(chain: Chain, method: Method, q: Array, J: Array, e: Array, a: Array) -> None:
-    """Apply the strategy GWLN (general-weighted least norm): write the vector a of C = I - a a^T.
+    """Write the vector a of the strategy GWLN (general-weighted least norm).
 
-    a is sqrt(1 - sqrt(w)) times the unit gradient of the limit criterion, with the weight w of
-    motion along the gradient.
+    The strategy replaces the Jacobian J by J C with C = I - a a^T, which reduces motion along a
+    toward the joint limits. a is sqrt(1 - sqrt(w)) times the unit gradient of the objective
+    `limits`, a penalty near joint limits; w, 0 to 1, is the weight of motion along this gradient.
 
     Args:
         chain: Limits of the joints.
-        method: Gain alpha.
+        method: Its gain alpha is used to predict the objective after the step.
         q: (n,) joint positions [rad or m].
         J: (r, n) Jacobian of the scaled error.
         e: (r,) scaled error [m].
-        a: (n,) vector, written.
+        a: (n,) vector, written; zero if the gradient is zero.
     """
     r, n = J.shape
     H = limits_gradient(chain, q, a)
@@ -518,15 +532,16 @@ def unweigh_columns(B: Array, a: Array) -> None:
 def activate(
     chain: Chain, method: Method, general: GeneralProblem, T_d: Array, q: Array, work: Workspace
 ) -> None:
-    """Evaluate the limit strategy of the method before a step is solved.
+    """Evaluate the limit strategy of a method, before the step dq = z + C P (e - J z) is solved.
 
     Args:
         chain: The chain of the arm.
         method: Limit strategy and its parameters.
-        general: The task and further parameters.
+        general: The task, and the option `bug_compatible`.
         T_d: (k, 4, 4) desired poses.
         q: (n,) joint positions [rad or m].
-        work: The error `e` and the Jacobian `J` are read; h, z and C are written to `limit`.
+        work: The scaled error `e` and its Jacobian `J` are read. The activations h, the motion z
+            and the column factors C are written to `limit`, see :class:`LimitState`.
     """
     as_published = general.params.bug_compatible
     h, z, c = work.limit.activation, work.limit.motion, work.limit.scale
@@ -549,14 +564,17 @@ def activate(
 
 @force_inline
 def revise(method: Method, chain: Chain, q: Array, dq: Array, limit: LimitState) -> bool:
-    """Hold joints that a solved step would move beyond a limit, if the strategy is the active set.
+    """Hold joints that the step dq would move beyond a limit, if the strategy is the active set.
+
+    Other strategies hold no joints here.
 
     Args:
-        method: Limit strategy.
+        method: Gives the limit strategy.
         chain: Limits of the joints.
         q: (n,) joint positions [rad or m].
         dq: (n,) step [rad or m].
-        limit: Activations and motions, read and written.
+        limit: For joints that become held, the activation is set to 1, and the motion to the
+            limit is written.
 
     Returns:
         True if any joint became held, so that the step must be solved again.

@@ -181,10 +181,15 @@ def svd(B: Array, Ut: Array, s: Array, Vt: Array) -> None:
 
 @allocating
 def decompose(B: Array, last: Decomposition) -> Decomposition:
-    """Return the singular values and vectors of B (r, n), which callers must not change.
+    """Return the singular value decomposition of B, and reuse the last decomposition if possible.
 
-    If B equals the matrix that was decomposed last, the result is `last`. If only its shape is
-    equal, the result replaces `last`.
+    If B has the shape of ``last.B``, the arrays of `last` are returned; they are computed again
+    unless B equals ``last.B``. If B has another shape, the result has new arrays, of which ``B`` is
+    the given array. Callers must not change the result.
+
+    Args:
+        B: (r, n) matrix.
+        last: Result of an earlier call, read and written.
     """
     is_same = B.shape[0] == last.B.shape[0] and B.shape[1] == last.B.shape[1]
     if not is_same:

@@ -38,20 +38,25 @@ def watch(
     influence: float,
     out: Array,
 ) -> tuple[int, float]:
-    """Find the closest pair of shapes, and update the minimum distances that apply to all pairs.
+    """Find the closest pair of shapes, and update the minimum distances of all pairs.
 
-    A pair may initially be closer than its specified minimum distance. Its current distance is then
-    the minimum that applies; this minimum grows when the pair separates, up to the specified value.
+    A pair may initially be closer than its specified minimum distance. The current distance of the
+    pair is then used as its minimum distance. When the pair separates, this value grows with the
+    distance, up to the specified value.
+
+    A shape is enclosed in a tree of spheres, whose leaves enclose small parts of the shape. There
+    are p pairs of links and s pairs of a link and an object; n is the number of joints.
 
     Args:
         scene: Scene, from :func:`dls_ik.core.scene_arrays.pack_scene`.
-        reach: (p + s, n) bounds on the displacement of one shape of a pair relative to the other
-            per unit motion of a joint [m/rad or m/m].
-        limits: Two arrays (p + s,): minimum distances that apply, read and written, and specified
+        reach: (p + s, n) upper bounds on how far the two shapes of a pair move relative to each
+            other if a joint moves by 1 rad or 1 m [m/rad or m/m].
+        limits: Two arrays (p + s,): minimum distances in use, read and written, and specified
             minimum distances [m].
-        known: (p + s,) lower bounds on the distances of the pairs [m] and the joint positions (n,)
-            at which they hold; read and written.
-        seen: Two arrays, written: q (n,), and the two closest leaves (p + s, 2) of each close pair.
+        known: (p + s,) lower bounds on the distances of the pairs [m], and the joint positions (n,)
+            at which the bounds are valid; read and written.
+        seen: Two arrays, written: q (n,), and the indices (p + s, 2) of the two closest leaves of
+            each pair closer than `influence`.
         q: (n,) joint positions [rad or m].
         influence: Distance within which pairs are considered, larger than all minimum distances
             [m].
@@ -99,31 +104,37 @@ def watch(
 
 
 class NearRows(NamedTuple):
-    """Distance constraints for steps of local motion, and their state between two cycles.
+    """Distance constraints N dq >= b on the step dq of a cycle, and their state between cycles.
 
-    There are p pairs of links and s pairs of a link and an object; n is the number of joints.
+    There are p pairs of links and s pairs of a link and an object; n is the number of joints. Each
+    shape is enclosed in a tree of spheres, whose leaves enclose small parts of the shape. A row of
+    N belongs to two leaves of a close pair: it is the derivative of their distance by the joint
+    positions, scaled to a unit vector. A row is active if it restricts the step. See
+    core/avoidance.py.
     """
 
-    scene: PackedScene  # scene, from :func:`dls_ik.core.scene_arrays.pack_scene`
-    # (p + s, n) bounds on the displacement of one shape of a pair relative to the other per unit
-    # motion of a joint [m/rad or m/m]
+    scene: PackedScene  # frames, shapes and pairs; from :func:`dls_ik.core.scene_arrays.pack_scene`
+    # (p + s, n) upper bounds on how far the two shapes of a pair move relative to each other if a
+    # joint moves by 1 rad or 1 m [m/rad or m/m]
     reach: Array
-    least: Array  # (p + s,) minimum distance of each pair [m]
+    least: Array  # (p + s,) minimum distance that each pair must keep [m]
     # (p + s,) lower bounds on the distances of the pairs [m], and the joint positions (n,) at which
-    # they hold; read and written
+    # the bounds are valid; read and written
     known: tuple[Array, Array]
-    # Distances and closest leaves at the commanded joint positions: three arrays of :func:`watch`,
-    # the distances that it wrote to `known`, and the two arrays of `seen`. They are used if `watch`
-    # was called for an equal q.
+    # Results of the last call of :func:`watch`: lower bounds (p + s,) on the distances [m], joint
+    # positions (n,), and closest leaves (p + s, 2) of each close pair. The distances are not
+    # computed again if a step starts at these joint positions.
     watched: tuple[Array, Array, Indices]
-    # Accelerations (n,) of the joints during a stop [rad/s^2 or m/s^2], infinite without a limit,
-    # and the delay until the joints reach these accelerations [s]
+    # Braking accelerations (n,) of the joints [rad/s^2 or m/s^2], infinite without a limit, and the
+    # delay before the joints reach these accelerations [s]
     stopping: tuple[Array, float]
-    influence: float  # distance within which pairs are considered [m]
-    # (MAX_CONTROLLED_PAIRS, 4) list of the rows of N in the previous cycle, read and written: index
-    # of the pair, its two leaves, and 1 if the row was active; -1 in the first column ends the list
+    influence: float  # pairs closer than this distance have rows [m]
+    # (MAX_CONTROLLED_PAIRS, 4) rows of N in the previous cycle, read and written. The columns are
+    # the index of the pair, the indices of its two leaves, and 1 if the row was active, else 0. The
+    # value -1 in the first column ends the list.
     leaves: Indices
-    # (1,) stopping time used in the previous cycle [s], -1 if no row was active; read and written
+    # (1,) braking time of the joints that determined b in the previous cycle [s], -1 if no row was
+    # active; read and written
     pace: Array
 
     @classmethod
@@ -136,9 +147,9 @@ class NearRows(NamedTuple):
         stopping: tuple[Array, float],
         influence: float,
     ) -> "NearRows":
-        """Return the constraints for a new scene; the arguments are fields of this class.
+        """Return the constraints for a new scene, without known distances and active constraints.
 
-        The other fields are initialised: no distance is known, and no constraint is active.
+        The arguments are fields of this class.
         """
         known = np.full(len(reach), -np.inf), np.zeros(len(stopping[0]))
         leaves = np.full((MAX_CONTROLLED_PAIRS, 4), -1)
@@ -148,20 +159,21 @@ class NearRows(NamedTuple):
 
 @allocating
 def near_rows(near: NearRows, q: Array, N: Array, remaining: Array, pair: Indices) -> int:
-    """Write the matrix N of the constraints N dq >= b of core/avoidance.py at q (n,).
+    """Write the rows of the distance constraints N dq >= b at joint positions q.
 
     A row of N is the derivative of the distance of two leaves by the joint positions, scaled to a
-    unit vector. There is a row for the two closest leaves of each close pair of shapes, and for the
-    leaves that had a row in the previous cycle, if their pair is still close.
+    unit vector; see :class:`NearRows`. There is a row for the two closest leaves of each close pair
+    of shapes. Two leaves that had a row in the previous cycle have a row again if their pair is
+    still close.
 
     Args:
-        near: Scene and pairs; its list `leaves` of the rows of the previous cycle is replaced by
-            that of the new rows.
+        near: Scene and pairs. Its list `leaves`, which has the rows of the previous cycle, is
+            replaced by the list of the new rows.
         q: (n,) joint positions [rad or m].
         N: (MAX_CONTROLLED_PAIRS, n) rows, written.
-        remaining: (MAX_CONTROLLED_PAIRS,) motion along each row that is left before the minimum
-            distance, written [rad or m].
-        pair: (MAX_CONTROLLED_PAIRS,) index of the pair of each row, written.
+        remaining: (MAX_CONTROLLED_PAIRS,) joint motion against each row after which the distance
+            is only MARGIN above its minimum, written [rad or m].
+        pair: (MAX_CONTROLLED_PAIRS,) index of the pair to which each row belongs, written.
 
     Returns:
         The number of rows.
@@ -234,18 +246,18 @@ def write_row(
     row: Array,
     remaining: Array,
 ) -> bool:
-    """Write the row of :func:`near_rows` for two leaves of a pair.
+    """Write the derivative of the distance of two leaves by the joint positions, as a unit vector.
 
     Args:
         scene: The shapes and pairs.
-        k: Index of the pair.
-        leaves: (2,) indices of the leaves.
+        k: Index of the pair of shapes.
+        leaves: (2,) index of a leaf (small part) of each of the two shapes.
         scratch: Poses of the frames (f, 3, 4), a scratch array (3, 4), scratch arrays for hulls,
             and a scratch array (3, 3).
         least: (p + s,) minimum distance of each pair [m].
-        row: (n,) derivative of the distance as a unit vector, written.
-        remaining: First entry: motion along the row that is left before the minimum distance,
-            written [rad or m].
+        row: (n,) unit vector, written.
+        remaining: The joint motion against the row after which the distance is only MARGIN above
+            its minimum is written to the first entry [rad or m].
 
     Returns:
         False if no joint changes the distance of the leaves.

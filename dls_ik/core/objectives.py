@@ -49,7 +49,9 @@ STEEPEST = 1e6  # maximum absolute term of H, and derivative, of a joint in `lim
 
 @kernel
 def limits_gradient(chain: Chain, q: Array, out: Array) -> float:
-    """Write the gradient of the objective `limits`, a penalty near joint limits; return H.
+    """Write the gradient of the objective `limits`; return its value H.
+
+    H grows when joints approach their limits.
 
     Args:
         chain: Limits of the joints.
@@ -65,12 +67,12 @@ def limits_gradient(chain: Chain, q: Array, out: Array) -> float:
 
 @kernel
 def limits_value(q: float, lower: float, upper: float, n: int) -> float:
-    """Return the term of one joint in the objective `limits`.
+    """Return the term of one joint in the sum of the objective `limits`.
 
     Args:
         q: Joint position [rad or m].
         lower, upper: Limits [rad or m].
-        n: Number of joints.
+        n: Number of joints of the arm, which is in the denominator of the term.
     """
     width = upper - lower
     if not 0.0 < width < 1e150:
@@ -104,7 +106,9 @@ def limits_slope(q: float, lower: float, upper: float, n: int) -> float:
 
 @kernel
 def centring_gradient(chain: Chain, q: Array, out: Array) -> float:
-    """Write the gradient of the objective `centring`, a penalty far from mid-range; return H.
+    """Write the gradient of the objective `centring`; return its value H.
+
+    H grows with the distance of the joints from the middle of their ranges.
 
     Args:
         chain: Limits of the joints.
@@ -136,15 +140,16 @@ GRADIENT_STEP = 1e-5  # [rad or m] step of the central differences
 def manipulability_gradient(
     chain: Chain, task: TaskParams, T_d: Array, q: Array, out: Array
 ) -> float:
-    """Write the gradient of the objective `manipulability`; return the objective H = -w.
+    """Write the gradient of the objective `manipulability`; return its value H = -w.
 
-    w is the manipulability of the Jacobian of the scaled error. The gradient is computed by central
-    differences.
+    w is the manipulability (product of the singular values) of the Jacobian of the scaled error.
+    The gradient is computed by central differences.
 
     Args:
         chain: The chain of the arm.
         task: The task, whose Jacobian is used.
-        T_d: (k, 4, 4) desired poses, which are needed if the task uses the axes of the target.
+        T_d: (k, 4, 4) desired poses; the Jacobian depends on them if components of the error are
+            along the axes of the target.
         q: (n,) joint positions [rad or m].
         out: (n,) gradient, written [1/rad or 1/m].
     """
@@ -180,7 +185,9 @@ def manipulability_value(chain: Chain, task: TaskParams, T_d: Array, q: Array) -
 
 @kernel
 def posture_gradient(reference: Array, q: Array, out: Array) -> float:
-    """Write the gradient of the objective `posture`, a penalty far from a reference; return H.
+    """Write the gradient of the objective `posture`; return its value H.
+
+    H grows with the distance of the joint positions from reference joint positions.
 
     Args:
         reference: (n,) reference joint positions [rad or m].
@@ -331,15 +338,15 @@ def gradient(
     work: Workspace,
     out: Array,
 ) -> float:
-    """Write the gradient of the selected objective by the joint positions; return the objective.
+    """Write the gradient of the selected objective by the joint positions; return its value.
 
     Args:
         chain: The chain of the arm.
-        general: Selects the objective, and holds the task and parameters.
+        general: Id of the objective in ``params.objective``, its parameters, and the task.
         T_d: (k, 4, 4) desired poses.
         q: (n,) joint positions [rad or m].
-        work: Holds the forward kinematics at q.
-        out: (n,) gradient, written [1/rad or 1/m].
+        work: Contains the forward kinematics at q.
+        out: (n,) gradient, written [1/rad or 1/m]; [rad or m] for the objective `posture`.
     """
     if general.params.objective == OBJECTIVE_CENTRING:
         return centring_gradient(chain, q, out)

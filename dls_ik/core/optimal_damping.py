@@ -121,7 +121,7 @@ def _find_root(params: MethodParams, c: Array, d: Array, start: float) -> tuple[
     """
     Delta = params.Delta
     phi, slope = _norm_and_slope(c, d, 0.0)
-    if not phi > Delta:  # also true for NaN
+    if not phi > Delta:  # unlike phi <= Delta, this also returns if phi is NaN
         return 0.0, 0
     tangent, low, high = (Delta - phi) / slope, 0.0, _upper_bound(c, Delta)
     if tangent > low:  # phi is convex, so that a tangent reaches Delta before the root

@@ -1,12 +1,13 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Adaptation of a reference that turns too fast for a command: the command cuts its corners.
+"""Adaptation of a reference whose path turns faster than a joint command can follow.
 
-The reference may turn faster than the acceleration limits of the command allow. A command that
-takes over the full velocity of the reference, and closes the gap to it as fast as possible, then
-overshoots at every turn. A command that lags therefore takes over only a share of the reference's
-velocity, and closes the gap with a lower acceleration. The share and the acceleration decrease with
-the lag.
+The acceleration limits of the command may be too low for the turns of the reference. A command that
+has the velocity of the reference, and in addition closes the distance to the reference as fast as
+possible, then overshoots at every turn. If the command lags behind such a reference, the reference
+is therefore adapted: the command takes over only a share of the velocity of the reference, and
+closes the distance with a lower acceleration. The share and the acceleration decrease as the lag
+grows. The command then cuts the corners of the path.
 """
 
 import math
@@ -16,23 +17,23 @@ from dls_ik.core.boxes import Boxed
 from dls_ik.core.jit import allocating, kernel
 from dls_ik.core.types import Array
 
-AVERAGING_TIME = 0.15  # [s] time constant of the averaged reference velocity
-# Accelerations of the reference, as shares of the limits: the reference is not adapted below the
-# first value, and fully adapted above the second value.
+AVERAGING_TIME = 0.15  # [s] time constant of the average of the reference velocity
+# The demand is the acceleration of the reference divided by the acceleration limit. The reference
+# is not adapted up to the first value, and fully adapted above the second value.
 FEASIBLE_DEMAND, EXCESSIVE_DEMAND = 0.6, 0.8
-DEMAND_DECAY = 2.5  # [s] time constant with which the demand decreases between turns
-MIN_CLOSING_SHARE = 0.25  # smallest share of the acceleration limits used to catch up
+DEMAND_DECAY = 2.5  # [s] time constant with which the stored demand decreases after a turn
+MIN_CLOSING_SHARE = 0.25  # minimum share of the acceleration limits used to close the distance
 
 
 class PursuitState(NamedTuple):
-    """Limits of a command, and what is known about the motion of its reference."""
+    """Acceleration limits of a command, and the recent motion of the reference of the command."""
 
-    acceleration: Array  # (n,) limits [rad/s^2 or m/s^2], infinite without a limit
-    max_lag: float  # largest lag of the command at which the reference is not adapted [s]
-    # (2, n) averaged velocity of the reference, and the average of the average [rad/s or m/s]; read
-    # and written
+    acceleration: Array  # (n,) limits of the command [rad/s^2 or m/s^2], infinite without a limit
+    max_lag: float  # time by which the command may lag before the reference is adapted [s]
+    # (2, n) average of the velocity of the reference, and average of this average [rad/s or m/s];
+    # read and written
     means: Array
-    # (1,) recent acceleration of the reference, as a share of the limits; read and written
+    # (1,) recent maximum acceleration of the reference divided by the limit; read and written
     demand: Array
 
 
@@ -40,17 +41,18 @@ class PursuitState(NamedTuple):
 def adapt_reference(
     pursuit: Boxed[PursuitState], q: Array, q_r: Array, v_r: Array, dt: float, out: Array
 ) -> None:
-    """Write the position and the velocity of a reference that the command can follow.
+    """Write a reference that the command can follow; see the module docstring.
 
-    They are equal to `q_r` and `v_r` if the command can follow the reference.
+    The result is the given reference, `q_r` and `v_r`, if the command can follow it.
 
     Args:
-        pursuit: Limits of the command and state of the reference.
-        q: (n,) command at the start of the cycle [rad or m].
+        pursuit: Limits of the command, and recent motion of the reference, read and written.
+        q: (n,) commanded joint positions at the start of the cycle [rad or m].
         q_r: (n,) position of the reference at the end of the cycle [rad or m].
         v_r: (n,) velocity of the reference [rad/s or m/s].
         dt: Duration of the cycle [s].
-        out: (2, n) adapted position and velocity of the reference, written.
+        out: (2, n) position [rad or m] and velocity [rad/s or m/s] of the adapted reference,
+            written.
     """
     acceleration = pursuit.record.acceleration
     share = _velocity_share(pursuit.record, q, q_r, v_r, dt)
@@ -76,12 +78,19 @@ def adapt_reference(
 
 @kernel
 def _velocity_share(pursuit: PursuitState, q: Array, q_r: Array, v_r: Array, dt: float) -> float:
-    """Return the share of the reference's velocity that the command takes over, 0 to 1.
+    """Return the share, 0 to 1, of the reference velocity that the command takes over.
 
-    The share is 1 if the command can follow the reference. To estimate the acceleration of the
-    reference, its velocity is averaged, because targets may arrive in bursts, and the average is
-    averaged again: the difference of the two averages is proportional to the acceleration. The
-    arguments are those of :func:`adapt_reference`.
+    The share is 1 if the command can follow the reference. This depends on the acceleration of the
+    reference, which is estimated as follows. The velocity of the reference is averaged over time,
+    because targets may arrive in bursts. This average is averaged again. The difference of the two
+    averages, divided by the time constant, is the estimate.
+
+    Args:
+        pursuit: Limits of the command, and recent motion of the reference, read and written.
+        q: (n,) commanded joint positions at the start of the cycle [rad or m].
+        q_r: (n,) position of the reference at the end of the cycle [rad or m].
+        v_r: (n,) velocity of the reference [rad/s or m/s].
+        dt: Duration of the cycle [s].
     """
     acceleration, max_lag, means, last_demand = pursuit
     new, lag, demand, moves = min(1.0, dt / AVERAGING_TIME), 0.0, 0.0, False

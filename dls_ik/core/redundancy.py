@@ -150,12 +150,15 @@ def step_along(
 
 @force_inline
 def take_jacobian(transposed: bool, weights: Array, J: Array, B: Array) -> None:
-    """Convert a Jacobian to the joint metric.
+    """Divide the column of each joint in a Jacobian by the square root of the weight of the joint.
+
+    The result is the Jacobian in the joint metric, in which the motion of a joint is multiplied by
+    the square root of its weight.
 
     Args:
-        transposed: Whether J has the shape (n, r) instead of (r, n), as on the fast path.
-        weights: (n,) weights of the joint metric.
-        J: Jacobian of the scaled error.
+        transposed: Whether J is transposed, with the shape (n, r), as on the fast path.
+        weights: (n,) weights of the joints.
+        J: (r, n) or (n, r) Jacobian of the scaled error.
         B: (r, n) Jacobian in the joint metric, written.
     """
     r, n = B.shape
@@ -171,18 +174,22 @@ def move_along(
 ) -> bool:
     """Move `q` by dq = z + P (e - J z), with P the pseudoinverse of the Jacobian J.
 
-    To first order, dq is the motion closest to z, in the joint metric, that removes the error.
-    Joints that would leave their limits are held at the limit, and dq is computed again.
+    Of all motions that remove the error to first order, dq is the one closest to the desired motion
+    z. Distances are measured in the joint metric: the motion of a joint is multiplied by the square
+    root of its weight. A joint that would pass a limit is moved to the limit, and the motion of the
+    other joints is computed again.
 
     Args:
         lower, upper: (n,) limits [rad or m].
-        weights: (n,) weights of the joint metric.
+        weights: (n,) weights of the joints.
         q: (n,) joint positions, read and written [rad or m].
         e: (r,) scaled error [m].
-        work: Scratch arrays with the inputs `z` and, for J in the joint metric, `B`.
+        work: The desired motion `z` and the Jacobian `B`, both in the joint metric, are read; `z`
+            and scratch arrays are written.
 
     Returns:
-        False if the joints that are not held cannot remove the error; q is then unchanged.
+        False if the joints that were not moved to a limit cannot remove the error; `q` is then
+        unchanged.
     """
     B, y, z, dq, h = work.B, work.y, work.z, work.dq, work.h
     r, n = B.shape
@@ -241,16 +248,20 @@ def factor_free(B: Array, h: Array, A: Array) -> bool:
 
 @force_inline
 def update_direction(weights: Array, q: Array, least: float, work: SlideScratch) -> bool:
-    """Replace `work.direction` by the direction of the motion from `work.before` to q.
+    """Set `work.direction` to the direction of the motion from `work.before` to q.
+
+    The motion is measured in the joint metric: the motion of a joint is multiplied by the square
+    root of its weight.
 
     Args:
-        weights: (n,) weights of the joint metric.
-        q: (n,) joint positions [rad or m].
-        least: Minimum component of the motion along the previous direction, in the joint metric.
-        work: `before` is read, and the unit vector `direction` is read and written.
+        weights: (n,) weights of the joints.
+        q: (n,) joint positions after the motion [rad or m].
+        least: The component of the motion along the old direction must exceed this value.
+        work: The joint positions `before` are read; the unit vector `direction` is read and
+            written.
 
     Returns:
-        False if the component is not larger than the minimum; the direction is then unchanged.
+        False if the component is too small; the direction is then unchanged.
     """
     ahead = 0.0
     for j in range(q.shape[0]):

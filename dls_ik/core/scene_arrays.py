@@ -162,12 +162,15 @@ def collision_scratch(scene: SceneArrays) -> CollisionScratch:
 
 @kernel
 def place_links(scene: SceneArrays, q: Array, work: CollisionScratch) -> None:
-    """Compute the poses of all frames, and the centres of all moving shapes, at q (n,).
+    """Compute the poses of all frames, and the centres of all shapes fixed to links.
+
+    Both are in the frame of the root link. The centre of a shape is the centre of the sphere that
+    encloses the shape.
 
     Args:
         scene: The frames and shapes.
         q: (n,) joint positions [rad or m].
-        work: `pose` and `centre` are written.
+        work: The poses are written to `pose`, the centres [m] to `centre`.
     """
     place_frames(scene, q, work.pose)
     for k in range(scene.frame.shape[0]):
@@ -181,9 +184,9 @@ def place_frames(scene: SceneArrays, q: Array, pose: Array) -> None:
     """Compute the poses of all frames in the frame of the root link.
 
     Args:
-        scene: The frames.
+        scene: The f frames, of which the first is that of the root link.
         q: (n,) joint positions [rad or m].
-        pose: (f, 3, 4) poses, written.
+        pose: (f, 3, 4) poses without their last rows, written.
     """
     for i in range(3):
         for j in range(4):

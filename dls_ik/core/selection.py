@@ -125,7 +125,7 @@ def distance(weights: Array, q: Array, seed: Array) -> float:
     return total
 
 
-# Collision checks ---------------------------------------------------------------------------------
+# Counts of collision checks -----------------------------------------------------------------------
 
 
 @kernel

@@ -32,15 +32,16 @@ from dls_ik.core.workspace import workspace
 def general_step(
     chain: Chain, method: Method, general: GeneralProblem, T_d: Array, q: Array, work: Workspace
 ) -> None:
-    """Write the step of a method for a given error and Jacobian to ``work.dq``.
+    """Compute the step of a method from the error and the Jacobian; write it to ``work.dq``.
 
-    Rows of the task whose error is within the tolerance are ignored. If the limit strategy is the
-    active set and the step would violate such a tolerance, the step is solved again with this row.
+    Task rows with an error within their tolerance are ignored. With the limit strategy `active`,
+    the step is solved again with such a row if the step would move the error of this row out of the
+    tolerance.
 
     Args:
         chain: The chain of the arm.
         method: Damping law, limit strategy and step bound.
-        general: The task and further inputs of the step.
+        general: The task and the parameters of the method.
         T_d: (k, 4, 4) desired poses.
         q: (n,) joint positions [rad or m].
         work: The scaled error `e` and its Jacobian `J` are read and overwritten; the step is
@@ -186,12 +187,12 @@ def error_and_jacobian(
 
     Args:
         chain: The chain of the arm.
-        general: The task.
-        memory: State of a method; unused, but part of the scratch arrays.
+        general: Contains the definition of the task.
+        memory: State of a method; not read or written, but needed to make the scratch arrays.
         T_d: (k, 4, 4) desired poses.
         q: (n,) joint positions [rad or m].
         e: (r,) scaled error, written [m].
-        J: (r, n) Jacobian, written.
+        J: (r, n) Jacobian of the scaled error, written.
     """
     work = workspace(chain, general, memory)
     observe(chain, general, T_d, q, work)
@@ -212,12 +213,12 @@ def step_for(
     J: Array,
     dq: Array,
 ) -> None:
-    """Write the step of a method for a given scaled error and Jacobian.
+    """Compute the step of a method for a given scaled error and Jacobian, which are not changed.
 
     Args:
         chain: The chain of the arm.
         method: Damping law, limit strategy and step bound.
-        general: The task and further inputs of the step.
+        general: The task and the parameters of the method.
         memory: State of the method, read and written.
         T_d: (k, 4, 4) desired poses.
         q: (n,) joint positions [rad or m].

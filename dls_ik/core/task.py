@@ -108,16 +108,19 @@ def _add_squares(task: TaskParams, e: Array, squares: Array) -> None:
 def task_jacobian(
     chain: Chain, task: TaskParams, T_d: Array, axes: Array, T: Array, relative: Array, J: Array
 ) -> None:
-    """Write the Jacobian J of the scaled error: a small step dq reduces the error by J dq.
+    """Write the Jacobian J of the scaled error e: a small step dq changes e to e - J dq.
 
-    J is exact for positions, for ROTATION_TWIST and ROTATION_EULER, and for tips whose rotation has
-    a tolerance. J ignores the tolerances themselves, which :func:`release` takes into account. For
+    The position rows of J are exact. The rotation rows are exact for the kinds of rotation error
+    ROTATION_TWIST and ROTATION_EULER, and for every kind if the rotation has a tolerance. For
     ROTATION_VECTOR, ROTATION_SWING and ROTATION_SINE without a tolerance, the rotation rows are the
-    angular velocity of the tip along the axes of the task frame. These rows are the exact
-    derivative only at the target. Nevertheless, J^T e is everywhere the negative gradient of half
-    the squared error if the rotation rows of a tip have equal weights.
+    angular velocity of the tip along the axes of the task frame, which is the exact derivative only
+    at the target. Even then, J^T e is the negative gradient of |e|^2 / 2 at every configuration if
+    all rotation rows of the tip have equal weights. J is the Jacobian of the error without
+    tolerances; :func:`release` takes tolerances into account.
 
     Args:
+        chain: The chain of the arm.
+        task: Definition of the r rows of the error.
         T_d: (k, 4, 4) desired poses.
         axes: (m, 2, 3) axes of the moving elements from :func:`dls_ik.core.kinematics.forward`.
         T: (k, 3, 4) poses of the tips from :func:`dls_ik.core.kinematics.forward`.
@@ -408,14 +411,15 @@ def _is_first(task: TaskParams, i: int) -> bool:
 def observe(
     chain: Chain, general: GeneralProblem, T_d: Array, q: Array, work: Workspace
 ) -> tuple[float, float]:
-    """Evaluate the forward kinematics and the scaled error at `q`, and write both to `work`.
+    """Compute the forward kinematics and the scaled error at `q`, and write both to `work`.
 
     Args:
         chain: The chain of the arm.
-        general: The task; see :class:`TaskParams`.
+        general: Contains the definition of the task, see :class:`TaskParams`.
         T_d: (k, 4, 4) desired poses.
         q: (n,) joint positions [rad or m].
-        work: The scaled error is written to `e`, and without tolerances to `full_error` [m].
+        work: The kinematics are written to `axes` and `T`, the scaled error to `e` [m], and the
+            scaled error as it would be without tolerances to `full_error` [m].
 
     Returns:
         The largest position error [m] and the largest rotation error [rad] of all tips.
@@ -426,13 +430,13 @@ def observe(
 
 @kernel
 def jacobian_there(chain: Chain, general: GeneralProblem, T_d: Array, work: Workspace) -> None:
-    """Write the Jacobian of the scaled error to ``work.J``, given the result of :func:`observe`.
+    """Write the Jacobian of the scaled error to ``work.J``; call :func:`observe` first.
 
     Args:
         chain: The chain of the arm.
-        general: The task; see :class:`TaskParams`.
+        general: Contains the definition of the task, see :class:`TaskParams`.
         T_d: (k, 4, 4) desired poses.
-        work: Holds the kinematics that :func:`observe` wrote for the joint positions.
+        work: The kinematics that :func:`observe` wrote are read.
     """
     task_jacobian(chain, general.task, T_d, work.axes, work.T, work.relative, work.J)
 

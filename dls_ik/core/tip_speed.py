@@ -105,7 +105,9 @@ def _move(state: Array, h: float, out: Array) -> None:
 
 @force_inline
 def _speed(chain: Chain, q: Array, v: Array, limits: Array, axes: Array, T: Array) -> float:
-    """Return the larger one of linear speed / linear limit and angular speed / angular limit.
+    """Return the speed of the tip relative to its limits; above 1, a limit is exceeded.
+
+    The result is the maximum of linear speed / linear limit and angular speed / angular limit.
 
     Args:
         chain: Chain with one tip.

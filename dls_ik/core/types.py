@@ -41,9 +41,9 @@ class Chain(NamedTuple):
     variable: Indices  # (m,) index of the joint variable that drives the element
     scale: Array  # (m,) factor of the joint variable in the element position
     offset: Array  # (m,) offset of the element position [rad or m]
-    lower: Array  # (n,) [rad or m], -inf without a limit
-    upper: Array  # (n,) [rad or m], +inf without a limit
-    velocity: Array  # (n,) [rad/s or m/s], +inf without a limit
+    lower: Array  # (n,) lower position limits [rad or m], -inf without a limit
+    upper: Array  # (n,) upper position limits [rad or m], +inf without a limit
+    velocity: Array  # (n,) velocity limits [rad/s or m/s], +inf without a limit
 
 
 class SerialChain(NamedTuple):
@@ -56,10 +56,11 @@ class SerialChain(NamedTuple):
 
     turn: Array  # (m, 2) rotation per joint variable (0 for prismatic elements), and offset [rad]
     slide: Array  # (m,) translation per joint variable, 0 for revolute elements
-    link: Array  # (m, 5) transform to the next frame: x, y, z [m], cosine and sine of the rotation
+    # (m, 5) transform to the next frame: x, y, z [m]; cosine and sine of the rotation about x
+    link: Array
     variable: Indices  # (m,) index of the joint variable that drives the element
-    lower: Array  # (n,) [rad or m], -inf without a limit
-    upper: Array  # (n,) [rad or m], +inf without a limit
+    lower: Array  # (n,) lower position limits [rad or m], -inf without a limit
+    upper: Array  # (n,) upper position limits [rad or m], +inf without a limit
     base: Array  # (3, 4) transform from the base to the first frame
     tip: Array  # (3, 3) rotation from the axes of the tip to those of the last frame
 
@@ -177,7 +178,7 @@ class GeneralProblem(NamedTuple):
 class Grouping(NamedTuple):
     """Groups of the rows of the task, and kinds of joints, for step bounds."""
 
-    group: Indices  # (r,) group of each row, see TaskParams
+    group: Indices  # (r,) number of the group of each task row, see :class:`TaskParams`
     translational: Flags  # (n,) whether each joint is prismatic
 
 
@@ -267,18 +268,21 @@ class LimitState(NamedTuple):
     """
 
     activation: Array  # h (n,) activation of each joint's limit, 0 (free) to 1 (held)
-    motion: Array  # z (n,) [rad or m]
-    scale: Array  # c (n,) diagonal of C, the scale of every column
-    axis: Array  # a (n,) column scaling of the strategy GWLN: C = I - a a^T
+    motion: Array  # z (n,) motion that the strategy prescribes for each joint [rad or m]
+    scale: Array  # c (n,) diagonal of C, the factor of every column of the Jacobian
+    axis: Array  # (n,) vector a of C = I - a a^T, for the strategy GWLN, whose C is not diagonal
 
 
 class Decomposition(NamedTuple):
-    """Singular values and vectors of the matrix that was decomposed last; nan before the first."""
+    """Singular value decomposition B = U diag(s) V^T of the last matrix that was decomposed.
 
-    B: Array  # (r, n) the matrix
-    Ut: Array  # (r, r) rows u_i
+    All entries are NaN before the first decomposition.
+    """
+
+    B: Array  # (r, n) matrix that was decomposed
+    Ut: Array  # (r, r) left singular vectors u_i as rows
     s: Array  # (r,) singular values in descending order
-    Vt: Array  # (r, n) rows v_i
+    Vt: Array  # (r, n) right singular vectors v_i as rows
 
 
 class Workspace(NamedTuple):
@@ -293,10 +297,10 @@ class Workspace(NamedTuple):
     full_error: Array  # (r,) scaled error without regard to tolerances [m]
     e: Array  # (r,) scaled error [m]
     J: Array  # (r, n) Jacobian of the scaled error
-    dq: Array  # (n,) the step [rad or m]
-    limit: LimitState
-    memory: Memory
-    last_svd: Decomposition  # several parts of a step decompose equal matrices
+    dq: Array  # (n,) step of the method [rad or m]
+    limit: LimitState  # output of the limit strategy
+    memory: Memory  # state of the method between steps
+    last_svd: Decomposition  # reused if the matrix to decompose is the same as before
 
 
 class FastWorkspace(NamedTuple):
@@ -310,7 +314,7 @@ class FastWorkspace(NamedTuple):
     relative: Array  # (3, 3) a relative rotation
     e: Array  # (6,) scaled error [m]
     J: Array  # (n, 6) transposed Jacobian of the scaled error
-    dq: Array  # (n,) the step [rad or m]
+    dq: Array  # (n,) step of the method [rad or m]
     h: Array  # (n,) activation of each joint's limit: 1 for a held joint, else 0
     y: Array  # (6,) solution of the normal equations
     z: Array  # (n,) motion toward the seed [rad or m]
@@ -320,13 +324,17 @@ class FastWorkspace(NamedTuple):
 
 
 class FollowMethods(NamedTuple):
-    """Methods of following a target: the chosen one, and one for steps that raise the error."""
+    """Method chosen for following a target, and a fallback for cycles without a useful step.
 
-    method: Method
-    general: GeneralProblem  # inputs of `method`
-    descending: Method  # its steps lower the error wherever possible
-    plain: GeneralProblem  # inputs of `descending`
-    stop: StopCriteria  # criteria for a reached pose
+    The fallback replaces the chosen method in each cycle in which neither the step of the chosen
+    method nor a shorter step in its direction lowers the error.
+    """
+
+    method: Method  # chosen method
+    general: GeneralProblem  # task and parameters for `method`
+    descending: Method  # fallback method, whose steps lower the error at almost all configurations
+    plain: GeneralProblem  # task and parameters for `descending`
+    stop: StopCriteria  # tolerances within which a pose counts as reached
 
 
 class FollowState(NamedTuple):

@@ -150,7 +150,7 @@ class ParameterSet:
     the parameter ``lambda`` is ``lambda_``.
     """
 
-    FORMER_NAMES: ClassVar[Mapping[str, str]] = {}  # current name by former name
+    FORMER_NAMES: ClassVar[Mapping[str, str]] = {}  # current parameter name by former name
 
     def changed(self: ParameterSetT, given: Mapping[str, Any]) -> ParameterSetT:
         """Return a copy of the parameters with new values.

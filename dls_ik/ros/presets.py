@@ -19,8 +19,7 @@ from dls_ik.text import did_you_mean, listing, quoted
 
 KNOWN_PRESET_FILE = "wam.yaml"  # preset whose path gives the folder of all presets
 MAX_SUGGESTIONS = 3  # maximum number of similar names in the message about an unknown preset
-# The keys are parameters of the preset. If any of the listed parameters is given, the value of the
-# preset is not used.
+# A parameter of a preset (key) is ignored if the user gives one of the listed parameters (values).
 SUPPRESSED_BY = {
     "robot": ("robot_description",),
     "base": ("groups", "stream_group"),

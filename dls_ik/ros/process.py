@@ -312,7 +312,7 @@ class LiveParameters(Generic[ParameterSetT]):
             default = list(default)
         elif field.type == TEXTS:
             default = ",".join(default)
-        # rclpy gives no value for null or an empty list in YAML; the default is used instead.
+        # rclpy gives None for null or an empty list in YAML; the default is used then.
         given = getattr(self._given.get(name), "value", None)
         is_empty = name in self._given and given is None
         if given is not None:

@@ -70,9 +70,9 @@ class NodeScene:
         self._pending: Any = None  # future of the pending request
         # Steady time of the last request, and time from this request to its answer [s].
         self._request_time, self._answer_duration = float("-inf"), 0.0
-        self._answer: Any = None  # last answer, a moveit_msgs/PlanningScene
-        self._shapes: dict[str, Any] = {}  # shapes of objects in the last answer, see shapes_of
-        self._known: dict[str, Body] = {}  # shapes of objects that the node knows
+        self._answer: Any = None  # last scene of the node, a moveit_msgs/PlanningScene
+        self._shapes: dict[str, Any] = {}  # results of shapes_of for the last scene, by name
+        self._known: dict[str, Body] = {}  # shapes of the objects that the node knows, by name
         self._lock = Lock()  # guards the next three attributes
         self._changed: dict[str, None] = {}  # names of objects to publish
         self._own: dict[str, float] = {}  # steady times of changes in the viewer [s]
@@ -159,10 +159,10 @@ class NodeScene:
     # The scene of the node
 
     def _take(self, answer: Any) -> None:
-        """Update the scene and the note from an answer of the node.
+        """Update the scene and the note from the answer of the node to a request for its scene.
 
         Args:
-            answer: Future of the answer, which is done.
+            answer: Future with the response of the service ``get_planning_scene``.
         """
         message = answer.result().scene
         if not message.robot_model_name:
@@ -189,7 +189,8 @@ class NodeScene:
         change = read_messages(message)
         shapes = {each.id: shapes_of(each) for each in message.world.collision_objects}
         after = self.scene.apply(self._news(change.operations, shapes, held))
-        self._answer = None if held else message  # process the same answer again later
+        # After recent changes in the viewer, an equal answer must be processed again later.
+        self._answer = None if held else message
         self._shapes = shapes
         self._known = {name: after.objects[name].body for name in shapes if name in after.objects}
         return listing(change.notes) if change.notes else ""
@@ -197,15 +198,16 @@ class NodeScene:
     def _news(
         self, operations: Iterable[Operation], shapes: dict[str, Any], held: set[str]
     ) -> list[Operation]:
-        """Return the operations that change the current scene to the scene of an answer.
+        """Return the operations that change the scene of the viewer to that of the node.
 
-        An object whose shapes are unchanged is moved instead of built again.
+        The node has sent its scene in an answer to the viewer. An object whose shapes have not
+        changed is moved; other objects are removed or added.
 
         Args:
-            operations: Operations that build the scene of the answer.
-            shapes: Shapes of the objects in the answer, by name; see `shapes_of`.
-            held: Names of objects that were changed recently in the viewer; the answer does not
-                change these objects.
+            operations: Operations that build the whole scene of the node.
+            shapes: Results of :func:`shapes_of` for the objects of the node, by name.
+            held: Names of objects that a person changed recently in the viewer. These objects are
+                not changed, because the node may not know them yet.
         """
         before, found = self.scene.snapshot.objects, list[Operation]()
         for given in operations:
@@ -287,14 +289,14 @@ def _own_scene(robot: RobotModel) -> tuple[planning_scene.PlanningScene, str]:
 
 
 def shapes_of(given: Any) -> Any:
-    """Return a copy of a ``moveit_msgs/CollisionObject`` without its pose.
+    """Return a copy of a ``moveit_msgs/CollisionObject`` without its pose and header.
 
-    The copies of objects with the same shapes at different poses are equal. Serialized messages
-    cannot be compared instead: the bytes between their fields are not initialized.
+    Two objects have the same shapes if their copies are equal. The messages are not compared in
+    serialized form, because serialization leaves the padding bytes between fields undefined.
     """
     shapes = copy(given)
     shapes.header, shapes.pose = Header(), Pose()
     if len([*given.primitives, *given.meshes, *given.planes]) == 1:
-        # The pose of the only shape is the pose of the object.
+        # The pose of a single shape determines the pose of the object, so that it is removed too.
         shapes.primitive_poses, shapes.mesh_poses, shapes.plane_poses = [], [], []
     return shapes

@@ -419,7 +419,7 @@ class NodeSource:
         _require_success(self._reset.call())
 
     def gains(self, q: Array, size: float) -> None:
-        """Return None: the options of the node's method are not all known here."""
+        """Return None, because the viewer does not know all options of the node's method."""
 
     def close(self) -> None:
         """Destroy the ROS node of the viewer."""
@@ -481,11 +481,13 @@ class NodeSource:
             return None
 
     def _different_ends(self, base: str | None, tip: str | None) -> str:
-        """Return a problem if the base or the tip of the node is not the one that is shown.
+        """Return an error message if the node uses another base or tip link than the web page.
+
+        The message is empty if the links are equal or not set.
 
         Args:
-            base: Base of the node; None: not set.
-            tip: Tip of the node; None: not set.
+            base: Base link in the parameters of the node; None: not set.
+            tip: Tip link in the parameters of the node; None: not set.
         """
         shown = {"base": self.robot.base, "tip": self.robot.tip}
         ends = {name: end for name, end in (("base", base), ("tip", tip)) if end}
@@ -493,7 +495,7 @@ class NodeSource:
             return ""
         names = " and ".join(f"{name} {quoted(end)}" for name, end in ends.items())
         options = " ".join(f"--{name} {end}" for name, end in ends.items())
-        return f"the node uses {names}; start the page again with {options}"
+        return f"the node uses {names}; start the viewer again with {options}"
 
     def _read_later(self) -> None:
         self._executor.submit(self._read_parameters)

@@ -78,7 +78,7 @@ def find_mesh(name: str, folder: Path | None, allow: Iterable[str | os.PathLike[
         )
     hint = ""
     if name.startswith(PACKAGE_SCHEME):
-        hint = "; searched AMENT_PREFIX_PATH and ROS_PACKAGE_PATH"
+        hint = "; searched the folders in AMENT_PREFIX_PATH and ROS_PACKAGE_PATH"
         hint += ", and next to the description" if folder is not None else ""
     raise SceneError(f"there is no file {quoted(name)}{hint}")
 

@@ -139,12 +139,14 @@ def _samples(tree: Tree, joint_names: Sequence[str]) -> Array:
 
 
 def _shares(snapshot: SceneSnapshot, q: Array) -> dict[Pair, tuple[bool, float]]:
-    """Return for each pair whether it collides at q[0], and the fraction of q at which it collides.
+    """Return for each pair of links whether it collides at q[0], and the share of collisions in q.
 
-    Bounding spheres prove a collision or its absence at most configurations, and leave others
-    undecided. If the snapshot is `exact`, the library coal checks undecided configurations of those
-    pairs whose reason depends on the result. Otherwise only proven collisions are counted; but if a
-    pair has undecided configurations and no proven collision, one collision is counted.
+    The share is the number of configurations in which the pair collides, divided by b. Bounding
+    spheres prove a collision, or that there is none, in most configurations; the others are
+    undecided. If the snapshot is `exact`, the library coal checks a sample of the undecided
+    configurations of each pair for which they decide whether the pair never or always collides. If
+    the snapshot is not `exact`, only proven collisions are counted, except that a pair with
+    undecided configurations counts as colliding in at least one configuration.
 
     Args:
         snapshot: Scene without objects.

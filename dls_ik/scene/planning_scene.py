@@ -708,25 +708,28 @@ class PlanningScene:
 
         The result is the straight joint path if it is collision-free. Otherwise RRT-Connect
         (Kuffner & LaValle 2000) searches for a path, which is then shortened. The path is proven
-        collision-free along its whole length, not only at samples. The result is deterministic.
+        collision-free along its whole length, not only at samples. Equal arguments give equal
+        results.
 
         Args:
-            q0: Start (n,) [rad or m]; it may be outside the joint limits, as measurements can be.
+            q0: Start (n,) [rad or m]. It may be outside the joint limits, because measured joint
+                positions can be.
             q1: Goal (n,), or several alternative goals (g, n) in order of preference [rad or m].
-            min_distance: Minimum distance of all pairs along the path [m]. If a pair is closer at
-                the start or at the goal, it may also be closer on the first or last segment.
+            min_distance: Minimum distance of every pair of shapes along the path [m]. A pair that
+                is closer at the start may also be closer on the first segment of the path, and a
+                pair that is closer at the goal on the last segment.
             max_nodes: Maximum number of configurations in the search trees.
             seed: Seed of the random configurations.
 
         Returns:
-            The path: ``q`` (m, n) are configurations from q0 to a goal, joined by straight joint
-            paths. If no path was found, ``q`` is empty, and ``names`` is a pair that blocks the
-            path.
+            The path: its attribute ``q`` (m, n) contains the waypoints from q0 to one of the goals,
+            which straight joint paths join [rad or m]. If no path was found, ``q`` is empty, and
+            ``names`` is a pair that blocks the path.
 
         Raises:
             JointValueError: If a configuration is not valid, or a goal is outside the joint limits.
-            OptionError: If a number is negative or not finite.
-            SceneError: If an exact check is needed, and coal is not installed.
+            OptionError: If `min_distance`, `max_nodes` or `seed` is not valid.
+            SceneError: If an exact collision check needs the library coal, which is not installed.
         """
         start, goals = self.robot.validated_one(q0), np.atleast_2d(self.robot.validated(q1))
         for goal in goals:
@@ -741,7 +744,11 @@ class PlanningScene:
 
 
 def _check_within_limits(robot: RobotModel, goal: Array) -> None:
-    """Check that a goal (n,) [rad or m] is within the joint limits.
+    """Check that a goal is within the joint limits.
+
+    Args:
+        robot: Robot with the limits.
+        goal: (n,) joint positions [rad or m].
 
     Raises:
         JointValueError: If a joint is outside its limits; the message names the joint.
@@ -756,13 +763,14 @@ def _check_within_limits(robot: RobotModel, goal: Array) -> None:
 def _robot_geometry(
     tree: Tree, allow: tuple[str | os.PathLike[str], ...]
 ) -> tuple[Mapping[str, Body], dict[str, Any]]:
-    """Return the collision geometry of a tree by link, and a cache of results for a new scene.
+    """Return the collision geometry of a robot by link, and a cache of results for a new scene.
 
-    Mesh files are read once for a tree. The cache of a further scene starts as a copy of the cache
-    of the first scene of the tree, so that the scenes do not replace each other's results.
+    Mesh files are read only for the first scene of a kinematic tree. Later scenes of the tree use
+    the same geometry, and start with a copy of the cache of the first scene. Each scene then writes
+    to its own cache.
 
     Args:
-        tree: Tree with a description.
+        tree: Kinematic tree of the robot, made from a robot description.
         allow: Folders from which meshes may be read, see :func:`link_bodies`.
 
     Raises:

@@ -71,7 +71,7 @@ class ShapeKind:
     mujoco: str | None = None  # member of mujoco.mjtGeom with the sizes of the kernels; None: mesh
 
     def in_order(self, dimensions: Sequence[float]) -> list[float]:
-        """Return the dimensions of a SolidPrimitive in the order of `sizes`."""
+        """Return the dimensions of a ``shape_msgs/SolidPrimitive``, reordered as in `sizes`."""
         places = [index for _, index in self.dimensions]
         return [dimensions[places.index(k)] for k in range(len(self.sizes))]
 

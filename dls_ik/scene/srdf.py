@@ -75,7 +75,7 @@ class Srdf:
     Elements that name unknown links, joints or groups are left out.
     """
 
-    name: str  # name of the robot
+    name: str  # name of the robot in the SRDF
     groups: Mapping[str, JointGroup] = field(default_factory=dict)
     # Named poses: by group and name of the pose, a mapping from joint name to position [rad or m].
     # A joint with several degrees of freedom has several numbers.

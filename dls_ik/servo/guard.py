@@ -235,10 +235,10 @@ class Guard:
         self._adopt(self._kept)
 
     def advance(self, q_r: Array, v_r: Array, dt: float) -> None:
-        """Move the command for `dt` [s] toward a moving reference, or stop if that is not safe.
+        """Move the command for one cycle toward a moving reference, or stop if motion is not safe.
 
         Args:
-            q_r: (n,) position of the reference [rad or m].
+            q_r: (n,) position of the reference at the end of the cycle [rad or m].
             v_r: (n,) velocity of the reference [rad/s or m/s].
             dt: Duration of the cycle [s].
         """

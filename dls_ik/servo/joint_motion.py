@@ -137,10 +137,10 @@ def _goal_configurations(
 class MotionLimits(NamedTuple):
     """Limits of a joint-space motion."""
 
-    velocity: Array  # (n,) [rad/s or m/s]
-    acceleration: Array  # (n,) [rad/s^2 or m/s^2], infinite without a limit
-    jerk: Array  # (n,) [rad/s^3 or m/s^3], infinite without a limit
-    tip: TipSpeed | None = None
+    velocity: Array  # (n,) velocity limits [rad/s or m/s]
+    acceleration: Array  # (n,) acceleration limits [rad/s^2 or m/s^2], infinite without a limit
+    jerk: Array  # (n,) jerk limits [rad/s^3 or m/s^3], infinite without a limit
+    tip: TipSpeed | None = None  # speed limits of the tip; None: no limits
 
 
 class PlannedPath(NamedTuple):
@@ -151,9 +151,10 @@ class PlannedPath(NamedTuple):
 
 
 class PlannedMotion:
-    """Motion of a command that follows a reference, which moves along a trajectory.
+    """Motion of the command along a trajectory.
 
-    The reference waits while the command lags.
+    The command follows a reference, which moves along the trajectory and waits while the distance
+    of the command from the reference is large.
 
     Args:
         trajectory: Trajectory of the reference.

@@ -118,9 +118,10 @@ class AccelerationLimiter:
         self._stop, self.path = motion.stop, motion.path
 
     def blend(self, last: Motion, a: Motion, b: Motion, share: float, dt: float) -> bool:
-        """Set the state to the weighted mean of two states that can follow the state `last`.
+        """Set the state of motion to the weighted mean (1 - share) a + share b of two states.
 
-        The mean keeps all limits, because both states do.
+        Both states must be reachable from `last` within one cycle and within all limits; the mean
+        then also satisfies the limits.
 
         Args:
             last: State at the start of the cycle.
@@ -130,7 +131,7 @@ class AccelerationLimiter:
             dt: Duration of the cycle [s].
 
         Returns:
-            True, always; see :meth:`JerkLimiter.blend`.
+            Always True. The return value exists because :meth:`JerkLimiter.blend` may fail.
         """
         self.q = a.q + share * (b.q - a.q)
         self.rate = a.rate + share * (b.rate - a.rate)
@@ -139,10 +140,10 @@ class AccelerationLimiter:
         return True
 
     def advance(self, q_r: Array, v_r: Array, dt: float) -> None:
-        """Move the command for `dt` [s] toward a moving reference.
+        """Move the command for one cycle toward a moving reference, within all limits.
 
         Args:
-            q_r: (n,) position of the reference [rad or m].
+            q_r: (n,) position of the reference at the end of the cycle [rad or m].
             v_r: (n,) velocity of the reference [rad/s or m/s].
             dt: Duration of the cycle [s].
         """
@@ -155,11 +156,11 @@ class AccelerationLimiter:
         self._finish(before, rate, dt)
 
     def advance_slower(self, last: Motion, share: float, dt: float) -> None:
-        """Replace the last cycle by a cycle that ends with a lower velocity.
+        """Repeat the last cycle with a lower velocity at its end.
 
         Args:
             last: State of motion at the start of the cycle.
-            share: Factor for the velocity at the end of the cycle, 0 to 1.
+            share: Factor, 0 to 1, by which the velocity at the end of the cycle is multiplied.
             dt: Duration of the cycle [s].
         """
         rate = share * self.rate
@@ -179,11 +180,13 @@ class AccelerationLimiter:
         self._finish(before, rate, dt)
 
     def _finish(self, before: Array, rate: Array, dt: float) -> None:
-        """Store the mean velocity and the path of a cycle with constant acceleration.
+        """Set the attributes `v` (mean velocity in the cycle) and `path` (motion in the cycle).
+
+        The command moved with constant acceleration, from the arguments to the current state.
 
         Args:
-            before: (n,) positions at the start of the cycle [rad or m].
-            rate: (n,) velocities at the start of the cycle [rad/s or m/s].
+            before: (n,) commanded positions at the start of the cycle [rad or m].
+            rate: (n,) commanded velocities at the start of the cycle [rad/s or m/s].
             dt: Duration of the cycle [s].
         """
         self.v = (self.q - before) / dt
@@ -335,7 +338,7 @@ class JerkLimiter:
         self._stop = motion.stop or self._plan_stop(motion.q, motion.rate, motion.a)
 
     def blend(self, last: Motion, a: Motion, b: Motion, share: float, dt: float) -> bool:
-        """Set the state to a weighted mean of two states, as :meth:`AccelerationLimiter.blend`.
+        """Set the state of motion to a weighted mean; see :meth:`AccelerationLimiter.blend`.
 
         Returns:
             False if the arm could not stop from the mean within the position limits. The state is
@@ -357,10 +360,10 @@ class JerkLimiter:
         self.brake(dt)
 
     def advance(self, q_r: Array, v_r: Array, dt: float) -> None:
-        """Move the command for `dt` [s] toward a moving reference.
+        """Move the command for one cycle toward a moving reference, within all limits.
 
         Args:
-            q_r: (n,) position of the reference [rad or m].
+            q_r: (n,) position of the reference at the end of the cycle [rad or m].
             v_r: (n,) velocity of the reference [rad/s or m/s].
             dt: Duration of the cycle [s].
         """
@@ -428,7 +431,7 @@ class JerkLimiter:
     def _clipped(self, q: Array) -> Array:
         """Clip q (n,) to the position limits, or to the command if the command exceeds a limit."""
         lower, upper = np.minimum(self._lower, self.q), np.maximum(self._upper, self.q)
-        inside: Array = np.minimum(np.maximum(q, lower), upper)  # half the time of np.clip
+        inside: Array = np.minimum(np.maximum(q, lower), upper)  # twice as fast as np.clip
         return inside
 
     def _limits(self, s: float | Array) -> tuple[Array, ...]:
@@ -463,14 +466,14 @@ class JerkLimiter:
         return self._calculate(self._to)
 
     def _trajectory_along(self, q_r: Array, v_r: Array) -> Any:
-        """Return a Ruckig trajectory that follows a moving reference; None if Ruckig finds none.
+        """Return a Ruckig trajectory toward a moving reference; None if Ruckig finds none.
 
-        The trajectory ends at the velocity of the reference, plus or minus a velocity that closes
-        the distance to the reference. A trajectory to the position of the reference would lag,
-        because the reference moves on meanwhile.
+        The trajectory has no target position, because the reference moves on before the command
+        reaches a position. The target velocity is the velocity of the reference plus a velocity
+        toward the reference, which is zero where the command is at the reference.
 
         Args:
-            q_r: (n,) position of the reference [rad or m].
+            q_r: (n,) current position of the reference [rad or m].
             v_r: (n,) velocity of the reference [rad/s or m/s].
         """
         A, J = self._scale * self._acceleration, self._jerk
@@ -483,7 +486,7 @@ class JerkLimiter:
         return self._calculate(self._along)
 
     def _input(self) -> Any:
-        """Return Ruckig input parameters with the scaled limits."""
+        """Return input parameters for Ruckig with the limits of the command."""
         given = self._ruckig.InputParameter(len(self._jerk))
         given.max_velocity = (self._scale * self._velocity).tolist()
         given.max_acceleration = (self._scale * self._acceleration).tolist()
@@ -491,12 +494,13 @@ class JerkLimiter:
         return given
 
     def _calculate(self, given: Any) -> Any:
-        """Return Ruckig's trajectory from the current state of motion; None if it finds none.
+        """Return a Ruckig trajectory from the current state of motion; None if Ruckig finds none.
 
-        If the current velocity exceeds the limits, Ruckig first reduces the velocity.
+        If the current velocity exceeds its limit, the trajectory first reduces the velocity.
 
         Args:
-            given: Ruckig input parameters: limits, and the target.
+            given: Input parameters of Ruckig with the limits and the target; the current state is
+                written to them.
         """
         given.current_position = self.q.tolist()
         given.current_velocity = self.rate.tolist()
@@ -514,10 +518,12 @@ Limiter = AccelerationLimiter | JerkLimiter
 
 
 def boxed_limits(robot: RobotModel, velocity: Array, acceleration: Array) -> Boxed[CommandLimits]:
-    """Return limits as a box for kernels; the arrays are copies, so that all have one Numba type.
+    """Return limits of the command as a box for kernels, see :mod:`dls_ik.core.boxes`.
+
+    The arrays are copied to contiguous arrays of float, so that kernels are compiled only once.
 
     Args:
-        robot: Robot, with its position limits.
+        robot: Robot, whose position limits are used.
         velocity: (n,) velocity limits [rad/s or m/s].
         acceleration: (n,) acceleration limits [rad/s^2 or m/s^2].
     """

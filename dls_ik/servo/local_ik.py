@@ -121,7 +121,8 @@ class LocalIk:
         self._followed = boxed(self._state)
         self._methods = self._boxed_methods(self._details)
         self.near: NearRows | None = None
-        self._constraints: tuple[NearRows, Boxed[NearRows]] | None = None  # the last `near`, boxed
+        # The last value of `near`, and a box of it.
+        self._constraints: tuple[NearRows, Boxed[NearRows]] | None = None
         self.limiting_pair = -1
         self.restart(robot.clip(np.zeros(robot.n)))
 
@@ -160,7 +161,9 @@ class LocalIk:
         )
 
     def errors_at(self, q: Array, T_d: Array) -> tuple[float, float]:
-        """Return the position error [m] and the rotation error [rad] of the full pose, for one tip.
+        """Return the distance [m] and the angle [rad] between the tip and a desired pose.
+
+        The robot must have one tip. Tolerances and restrictions of the task are ignored.
 
         Args:
             q: (n,) joint positions [rad or m].
@@ -171,7 +174,11 @@ class LocalIk:
         return errors
 
     def pose_at(self, q: Array) -> Array:
-        """Return T_base_tip (4, 4) of the first tip at joint positions q (n,) [rad or m]."""
+        """Return the pose T_base_tip (4, 4) of the tip of a robot with one tip.
+
+        Args:
+            q: (n,) joint positions [rad or m].
+        """
         pose: Array = self._tip_pose(self._arm, np.ascontiguousarray(q, dtype=float))
         return pose
 
@@ -210,7 +217,7 @@ class LocalIk:
         for array in (*memory, state.observed, state.limit_activation, state.motion):
             array.fill(0)
         memory.remaining.fill(math.nan)
-        state.motion[self.robot.n :] = 1.0  # factors of the step lengths
+        state.motion[self.robot.n :] = 1.0  # factors by which the steps of joints are shortened
         state.q[:] = q
 
     def continue_from(self, q: Array) -> None:
@@ -250,7 +257,14 @@ class LocalIk:
         return ServoStep(self.q, position, rotation, least, greatest, activation)
 
     def _boxed_methods(self, details: GeneralProblem) -> Boxed[FollowMethods]:
-        """Return the method with inputs `details`, and its replacement, as a box for kernels."""
+        """Return the methods of local motion as a box for kernels, see :mod:`dls_ik.core.boxes`.
+
+        The methods are the chosen method, and the fallback that computes the step if the chosen
+        method does not reduce the error.
+
+        Args:
+            details: Task and parameters of the chosen method.
+        """
         fallback = self._descending, self._plain, self._criteria
         return boxed(FollowMethods(self._method, details, *fallback))
 

@@ -18,13 +18,14 @@ class StopPath(NamedTuple):
     phase.
     """
 
-    q: Array  # (n,) start [rad or m]
-    v: Array  # (n,) velocity at the start [rad/s or m/s]
-    durations: Array  # (m, n) [s]
-    accelerations: Array  # (m, n) value at the start of each phase [rad/s^2 or m/s^2]
-    jerks: Array  # (m, n) [rad/s^3 or m/s^3]
-    lower: Array  # (n,) positions are clipped here, because of rounding errors [rad or m]
-    upper: Array  # (n,) as `lower`, for the upper limits [rad or m]
+    q: Array  # (n,) joint positions at the start [rad or m]
+    v: Array  # (n,) velocities at the start [rad/s or m/s]
+    durations: Array  # (m, n) duration of each phase [s]
+    accelerations: Array  # (m, n) acceleration at the start of each phase [rad/s^2 or m/s^2]
+    jerks: Array  # (m, n) jerk in each phase [rad/s^3 or m/s^3]
+    # (n,) bounds [rad or m] to which positions are clipped, because rounding may exceed limits
+    lower: Array
+    upper: Array
 
     @property
     def duration(self) -> float:

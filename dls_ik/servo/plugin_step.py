@@ -53,18 +53,19 @@ class PluginStep:
     def advance(
         self, q: Array, T_d: Array, dt: float, near: NearRows | None = None
     ) -> tuple[Array, list[float]] | None:
-        """Return the joint positions after a step from q toward the target poses.
+        """Return the joint positions after a step of the plug-in toward the target poses.
 
         Args:
-            q: (n,) joint positions within the limits [rad or m].
+            q: (n,) joint positions before the step, within the limits [rad or m].
             T_d: (k, 4, 4) target poses.
             dt: Duration of the cycle [s].
-            near: Distance constraints; None without a scene.
+            near: Minimum distances as constraints on the step; None without a scene.
 
         Returns:
-            The joint positions (n,) after the step, and four numbers: position error and rotation
-            error after the step, smallest and largest singular value of the scaled Jacobian at q.
-            None if neither the step nor a shorter step in its direction reduces the error.
+            The joint positions (n,) after the step [rad or m], and a list of four numbers: the
+            position error [m] and the rotation error [rad] after the step, and the smallest and the
+            largest singular value of the scaled Jacobian at `q`. None instead of both if neither
+            the step nor a shorter step in its direction reduces the error.
 
         Raises:
             MethodError: If the plug-in fails.
@@ -89,13 +90,13 @@ class PluginStep:
         return None
 
     def _avoid_pairs(self, q: Array, dq: Array, dt: float, near: NearRows) -> Array:
-        """Return the step (n,) closest to `dq` that meets all distance constraints and limits.
+        """Return the step (n,) closest to `dq` that satisfies all distance and joint limits.
 
         Args:
             q: (n,) joint positions before the step [rad or m].
             dq: (n,) step of the plug-in [rad or m].
             dt: Duration of the cycle [s].
-            near: Distance constraints.
+            near: Minimum distances as constraints on the step.
         """
         robot, n = self._robot, self._robot.n
         N, clearance, pair = (
@@ -104,7 +105,7 @@ class PluginStep:
             np.empty(MAX_CONTROLLED_PAIRS, np.int64),
         )
         count = near_rows(near, q, N, clearance, pair)
-        near.pace[0] = -1.0  # the kernels then know no duration of a previous stop
+        near.pace[0] = -1.0  # kernels do not use a braking time of the previous cycle
         if not count:
             return dq
         b = np.empty(count)

@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Adaptation of a reference that turns too fast for a command, see core/pursuit.py."""
+"""Adaptation of a reference whose path turns faster than a joint command can follow.
+
+The method is described in :mod:`dls_ik.core.pursuit`.
+"""
 
 import numpy as np
 
@@ -9,7 +12,7 @@ from dls_ik.core.boxes import boxed
 from dls_ik.core.pursuit import PursuitState, adapt_reference
 from dls_ik.core.types import Array
 
-MAX_TRACKING_LAG = 0.08  # [s] largest lag of the command at which the reference is not adapted
+MAX_TRACKING_LAG = 0.08  # [s] the reference is adapted only if the command lags by more
 
 
 class Pursuit:
@@ -17,8 +20,8 @@ class Pursuit:
 
     Args:
         acceleration: (n,) acceleration limits [rad/s^2 or m/s^2], infinite without a limit.
-        slack: Lag, in addition to `MAX_TRACKING_LAG`, at which the reference is not adapted yet
-            [s]; for example the lag due to a jerk limit.
+        slack: Time that is added to `MAX_TRACKING_LAG` [s], for example the lag due to a jerk
+            limit.
     """
 
     def __init__(self, acceleration: Array, slack: float = 0.0) -> None:
@@ -34,12 +37,12 @@ class Pursuit:
         self._state.demand[0] = 0.0
 
     def follow(self, q: Array, q_r: Array, v_r: Array, dt: float) -> tuple[Array, Array]:
-        """Return the adapted position and velocity of the reference, both (n,).
+        """Return position and velocity (n,) of a reference that the command can follow.
 
-        They are equal to `q_r` and `v_r` if the command can follow the reference.
+        The result is the given reference, `q_r` and `v_r`, if the command can follow it.
 
         Args:
-            q: (n,) command at the start of the cycle [rad or m].
+            q: (n,) commanded joint positions at the start of the cycle [rad or m].
             q_r: (n,) position of the reference at the end of the cycle [rad or m].
             v_r: (n,) velocity of the reference [rad/s or m/s].
             dt: Duration of the cycle [s].

@@ -34,18 +34,19 @@ class NearPair(NamedTuple):
 
 
 class SceneState:
-    """Distances and required distances of all pairs, updated while the command moves.
+    """Current distances and required distances of all pairs, updated while the command moves.
 
-    There are p pairs of links and s pairs of a link and an object or bound.
+    There are p pairs of two links, and s pairs of a link and an object or workspace bound.
 
     Args:
-        pairs: Pairs of a scene and a workspace.
+        pairs: Pairs of the scene and of the workspace, with the distances specified for them.
         n: Number of joints.
 
     Attributes:
-        pairs: As given.
-        least: (p + s,) required distance of each pair at present [m]: `min_distance`, or the
-            current distance if the pair is already closer.
+        pairs: The argument `pairs`.
+        least: (p + s,) current required distance of each pair [m]. If a pair was closer than its
+            specified distance at the start, its required distance starts at that smaller distance,
+            and grows when the pair separates, up to the specified distance.
     """
 
     def __init__(self, pairs: GuardedPairs, n: int) -> None:
@@ -88,13 +89,17 @@ class SceneState:
             np.maximum(self.least, np.minimum(promised, self.pairs.distance), out=self.least)
 
     def failing(self, q: Array, stop: StopPath) -> int:
-        """Return the index of a pair that may become closer than its required distance; -1 if none.
+        """Return the index of a pair that may come closer than its required distance on a path.
 
-        The checked path leads straight from `q` to the start of the stop, and then along the stop.
+        The path is straight from `q` to the start of a braking motion, and then follows the braking
+        motion until the joints are at rest.
 
         Args:
-            q: (n,) joint positions [rad or m].
-            stop: Stop at the end of the path.
+            q: (n,) joint positions at the start of the path [rad or m].
+            stop: Braking motion.
+
+        Returns:
+            The index; -1 if all pairs are proven to keep their required distances.
         """
         if not len(self.least):
             return -1
@@ -103,12 +108,12 @@ class SceneState:
         return int(self._certify(*args))
 
     def failing_among(self, selected: Flags, q: Array, stop: StopPath) -> int:
-        """Return the result of :meth:`failing` for a selection of the pairs.
+        """Do the check of :meth:`failing` for selected pairs only, and return its result.
 
         Args:
-            selected: (p + s,) flags of the pairs to check.
-            q: (n,) joint positions [rad or m].
-            stop: Stop at the end of the path.
+            selected: (p + s,) True for each pair to check.
+            q: (n,) joint positions at the start of the path [rad or m].
+            stop: Braking motion at the end of the path.
         """
         required = self.least.copy()
         self.least[~selected] = -np.inf
@@ -131,14 +136,15 @@ class SceneState:
         return found
 
     def look(self, q: Array, influence: float) -> NearPair | None:
-        """Compute and store the distances at joint positions q, and return the closest pair.
+        """Update the distances and required distances at joint positions q.
 
         Args:
             q: (n,) joint positions [rad or m].
-            influence: Distance below which the computed lower bounds are tight [m].
+            influence: Distance below which the computed lower bounds on distances are close to the
+                distances [m].
 
         Returns:
-            None if no pair is closer than `influence`.
+            The closest pair; None if no pair is closer than `influence`.
         """
         if not len(self.least):
             return None

@@ -29,21 +29,22 @@ class StallWindow(NamedTuple):
     """State at the start of a window in which progress is measured."""
 
     since: float  # [s] time of the start
-    error: float  # [m] remaining error
-    q: Array  # (n,) joint positions [rad or m]
-    T: Array  # (4, 4) T_base_tip of the target
+    error: float  # [m] error at the start
+    q: Array  # (n,) joint positions at the start [rad or m]
+    T: Array  # (4, 4) T_base_tip of the target at the start
     cycles: int = 1  # number of cycles since the start
 
 
 class StallMonitor:
-    """Detects a stall: during a window of time the error hardly changes and the joints hardly move.
+    """Detects a stall: the error hardly decreases, and the joints hardly move, during a window.
 
-    Motion that keeps up with a moving target is not a stall, even if it is slow: the error is then
-    smaller than the motion of the target during the window.
+    A window is at least `STALL_WINDOW` [s] long. Slow motion that follows a moving target is not a
+    stall; it is recognised because the error is smaller than the motion of the target during the
+    window.
 
     Args:
         velocity: (n,) velocity limits [rad/s or m/s].
-        weight: Length that corresponds to a rotation of the target by 1 rad [m/rad].
+        weight: Factor that converts rotations to lengths in errors [m/rad].
     """
 
     def __init__(self, velocity: Array, weight: float) -> None:
@@ -55,11 +56,11 @@ class StallMonitor:
         self._window: StallWindow | None = None
 
     def update(self, now: float, error: float, q: Array, T_d: Array) -> bool:
-        """Return whether motion has stalled; call once per cycle.
+        """Return whether local motion has stalled; call once per cycle.
 
         Args:
             now: Current time [s].
-            error: Norm of the position error and of the rotation error times `weight` [m].
+            error: Norm of the vector (position error, `weight` times rotation error) [m].
             q: (n,) joint positions [rad or m].
             T_d: (4, 4) T_base_tip of the target.
         """

@@ -173,8 +173,9 @@ class ConditionMonitor:
 
     def __init__(self) -> None:
         self._last_held = -math.inf  # [s] time of the last cycle with an active joint limit
-        # True if the arm is leaving a singularity, and the extreme singular value since the arm
-        # started to leave or to approach it. None: no singularity is near.
+        # Whether the arm is leaving the singularity, and an extreme of the smallest singular value:
+        # its maximum since the arm started to leave, or its minimum while the arm approaches. None
+        # if no singularity is near.
         self._near: tuple[bool, float] | None = None
 
     def update(self, now: float, step: ServoStep, sigma0: float) -> ServoState:

@@ -174,7 +174,8 @@ class Target(Protocol):
 
     sampled: float  # [s] time when the newest data were sampled
     is_velocity: bool  # whether local motion starts each step at the command
-    # True: the argument `tip` of `pose` returns the pose at the command; False: at the reference.
+    # Whether the argument `tip` of `pose` must return the tip pose at the commanded joint positions
+    # instead of the joint positions that the command follows.
     needs_command: bool
 
     def pose(self, now: float, dt: float, tip: Callable[[], Array]) -> Array:
@@ -183,7 +184,7 @@ class Target(Protocol):
         Args:
             now: Current time [s].
             dt: Duration of the cycle [s].
-            tip: Function that returns the current T_base_tip (4, 4).
+            tip: Function that returns the current T_base_tip (4, 4); see `needs_command`.
         """
 
     def has_timed_out(self, now: float) -> bool:

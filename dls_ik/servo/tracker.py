@@ -73,6 +73,7 @@ class SceneMotion:
     since: float = 0.0  # [s] time of the last search result
 
 
+# Planner of collision-free paths, and guard that keeps the command at safe distances.
 PathPlanning = tuple[BackgroundPlanner, Guard]
 
 
@@ -129,7 +130,7 @@ class Tracker:
         self._motion: SceneMotion | None = None
         # (4, 4) target for which the command rests, because local motion has stalled for long.
         self._resting_target: Array | None = None
-        # True: the command rests, and local motion has restarted at the command.
+        # Whether the command has come to rest, and local motion has been restarted there.
         self._is_at_rest = False
 
     @property
@@ -169,17 +170,18 @@ class Tracker:
     def track(self, T_d: Array, target: Target, now: float, dt: float) -> Tracked:
         """Move the command toward a target for one cycle.
 
-        Joint motions start only for a static target. If the target is a twist, local motion starts
-        each step at the command, so that the reference never moves far ahead of the command.
+        Joint motions start only if the target is at rest. If the target is a twist, each step of
+        local motion starts at the commanded joint positions, so that the reference of the command
+        never moves far ahead of the command.
 
         Args:
             T_d: (4, 4) desired T_base_tip in this cycle.
-            target: Target that determines `T_d`.
+            target: Target from which `T_d` was computed.
             now: Current time [s].
             dt: Duration of the cycle [s].
 
         Raises:
-            MethodError: If a plug-in or the planner fails. The command has not moved then.
+            MethodError: If a plug-in or the planner fails; the command then has not moved.
         """
         for pending in self._pending_requests():
             if pending.done() and (error := pending.exception()) is not None:
@@ -200,7 +202,12 @@ class Tracker:
         return Tracked(ServoState.STALLED, tracked.step, reason)
 
     def _track(self, T_d: Array, target: Target, now: float, dt: float) -> tuple[Array, Tracked]:
-        """Move the command as :meth:`track`; return its reference (n,), and the result."""
+        """Move the command toward a target for one cycle, without the checks of :meth:`track`.
+
+        Returns:
+            The joint positions (n,) that the command follows [rad or m], and the result of the
+            cycle.
+        """
         request = self._request
         if request is not None and request.goal is not None:
             if self._is_requested(T_d):
@@ -237,7 +244,7 @@ class Tracker:
         return step.q, self._handle_stall(T_d, is_static, step)
 
     def _limit_tip_speed(self, before: Array, step: ServoStep, T_d: Array, dt: float) -> ServoStep:
-        """Return a step of local motion, shortened so that the tip keeps its speed limits.
+        """Return a step of local motion, shortened if the tip would exceed its speed limits.
 
         Args:
             before: (n,) joint positions before the step [rad or m].
@@ -254,10 +261,10 @@ class Tracker:
         return step._replace(q=q, position_error=position, rotation_error=rotation)
 
     def _hold_after_stall(self, T_d: Array, is_static: bool, dt: float) -> tuple[Array, Tracked]:
-        """Hold the command after a long stall of local motion, for one cycle.
+        """Hold the command for one cycle, because local motion has stalled for a long time.
 
-        Local motion takes a step only to compute errors and singular values; the reference does not
-        move.
+        A step of local motion is computed for its errors and singular values only; the reference
+        and the command do not make this step.
 
         Args:
             T_d: (4, 4) T_base_tip of the target.
@@ -265,7 +272,8 @@ class Tracker:
             dt: Duration of the cycle [s].
 
         Returns:
-            The reference (n,) of the command, and the result of the cycle.
+            The joint positions (n,) that the command follows [rad or m], and the result of the
+            cycle.
         """
         q = self.local_ik.q
         step = self.local_ik.advance(T_d[None], dt)
@@ -309,7 +317,7 @@ class Tracker:
         """Start to plan a path to a target, from the point where the command will come to rest.
 
         Args:
-            planning: Planner and guard.
+            planning: Planner of paths, and guard, which has the current scene.
             T: (4, 4) T_base_tip of the target.
             attempt: Number of earlier searches for this target.
             previous: (k, n) remaining waypoints of an earlier path; None: no earlier path.
@@ -330,19 +338,21 @@ class Tracker:
     def _move(
         self, planning: PathPlanning, at: SceneMotion, now: float, dt: float
     ) -> tuple[Array, Tracked]:
-        """Continue a joint motion for one cycle; the command slows down while there is no path.
+        """Continue a joint motion to a target for one cycle.
 
-        If no path was found, another search starts at least `SEARCH_INTERVAL` after the last one.
-        The number of searches is limited as long as the scene does not change.
+        If a path is known, the command follows the path. While the planner searches, the command
+        brakes and holds. If no path was found, the search is repeated `SEARCH_INTERVAL` later, at
+        most `MAX_PATH_SEARCHES` times unless the scene changes.
 
         Args:
-            planning: Planner and guard.
+            planning: Planner of paths, and guard, which has the current scene.
             at: The joint motion.
             now: Current time [s].
             dt: Duration of the cycle [s].
 
         Returns:
-            The reference (n,) of the command, and the result of the cycle.
+            The joint positions (n,) that the command follows [rad or m], and the result of the
+            cycle.
         """
         if planning[1].world is not at.world:
             self.local_ik.limiting_pair = -1  # indices of pairs differ between scenes
@@ -372,7 +382,7 @@ class Tracker:
         reach and the path would not reduce the error, the command does not move.
 
         Args:
-            planning: Planner and guard.
+            planning: Planner of paths, and guard, which has the current scene.
             at: The joint motion, whose search for a path has ended.
             found: Result of the search.
             now: Current time [s].
@@ -400,17 +410,18 @@ class Tracker:
     ) -> tuple[Array, Tracked]:
         """Move the command along a planned path for one cycle.
 
-        If a change of the scene blocks the remaining path, or if the motion fails, another path is
-        planned.
+        The planner searches for another path if an object that moved or appeared blocks the
+        remaining path, or if the command cannot follow the path.
 
         Args:
-            planning: Planner and guard.
-            at: The joint motion.
+            planning: Planner of paths, and guard, which has the current scene.
+            at: The joint motion, of which `motion` is a part.
             motion: Motion along the planned path.
             dt: Duration of the cycle [s].
 
         Returns:
-            The reference (n,) of the command, and the result of the cycle.
+            The joint positions (n,) that the command follows [rad or m], and the result of the
+            cycle.
         """
         planner, guard = planning
         has_arrived = motion.advance(self.limiter, dt)
@@ -436,10 +447,12 @@ class Tracker:
         return motion.reference, moving
 
     def _approach(self, request: SolutionRequest, goal: Array, dt: float) -> Tracked:
-        """Move the command straight through joint space for one cycle, without a scene.
+        """Move the command on a straight path in joint space toward a goal, for one cycle.
+
+        This is the joint motion without a scene, so that collisions are not checked.
 
         Args:
-            request: Request whose result is the goal.
+            request: Request to the planner whose result is the goal.
             goal: (n,) joint positions at the end of the motion [rad or m].
             dt: Duration of the cycle [s].
         """

@@ -90,7 +90,7 @@ CONSTRAINED = {
         elbow([primitive(2, 0.0)]),
         "radius, lengths above 0",
     ),
-    "a cone, or a mesh": (elbow([primitive(4, 1, 1)]), r"type 4 is not supported.*box"),
+    "a cone, or a mesh": (elbow([primitive(4, 1, 1)]), "type 4 are not supported; give .*box"),
     "a visibility constraint": (constrained(visibility()), "visibility.*give joint"),
     "more constraints than 16 on links": (
         constrained(*[orientation(LEFT, UPRIGHT, (1, 1, 1))] * 17),

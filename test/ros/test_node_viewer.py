@@ -206,7 +206,7 @@ def test_different_base_of_page_and_node_is_reported_with_a_remedy():
     whole = NodeSource(DescribedRobot(WAM, shipped_urdf("wam")), "/upper")
     try:
         with NodeProcess("-r", "__ns:=/upper", *UPPER_ARGUMENTS):
-            said = "the node uses base 'wam_link1'; start the page again with --base wam_link1"
+            said = "the node uses base 'wam_link1'; start the viewer again with --base wam_link1"
             step_until(whole, lambda s: s.message.startswith(said), "the other base", READY)
     finally:
         whole.close()

@@ -46,13 +46,15 @@ def aim(base: Array, tip: Array, T_d: Array, target: Array) -> None:
 def observe_arm(
     arm: SerialChain, rotation_weight: float, q: Array, work: FastWorkspace
 ) -> tuple[float, float]:
-    """Evaluate the kinematics and the scaled error at `q` (n,) [rad or m]; write both to `work`.
+    """Compute the forward kinematics and the scaled error at `q`, and write both to `work`.
 
     Args:
         arm: The chain.
-        rotation_weight: w [m/rad], which multiplies rotations in the scaled error.
+        rotation_weight: Weight w of rotations in the scaled error (dp, w * rotation vector)
+            [m/rad].
         q: (n,) joint positions [rad or m].
-        work: `target` is read; `axes`, `T` and the scaled error `e` are written.
+        work: The desired pose `target` is read; `s`, `c`, `axes`, `T` and the scaled error `e` are
+            written.
 
     Returns:
         Position error [m] and rotation error [rad].
@@ -64,23 +66,24 @@ def observe_arm(
 
 @force_inline
 def arm_jacobian_there(arm: SerialChain, rotation_weight: float, work: FastWorkspace) -> None:
-    """Write the Jacobian of the scaled error to ``work.J``, given the result of observe_arm.
+    """Write the Jacobian of the scaled error to ``work.J``; call :func:`observe_arm` first.
 
     Args:
         arm: The chain.
         rotation_weight: w [m/rad], which multiplies rotations in the scaled error.
-        work: Holds the kinematics that :func:`observe_arm` wrote for the joint positions.
+        work: The kinematics that :func:`observe_arm` wrote are read.
     """
     arm_jacobian(arm.turn, arm.slide, arm.variable, work.axes, work.T, rotation_weight, work.J)
 
 
 @force_inline
 def sines_of_joints(turn: Array, variable: Indices, q: Array, s: Array, c: Array) -> None:
-    """Write the sine s (m,) and the cosine c (m,) of the angle of each moving element.
+    """Write the sine and the cosine of the rotation angle of each of the m moving elements.
+
+    The angle of element k is turn[k, 0] * q[variable[k]] + turn[k, 1] [rad].
 
     Args:
-        turn, variable: Fields of :class:`SerialChain`; the angle of element k is
-            turn[k, 0] * q[variable[k]] + turn[k, 1].
+        turn, variable: Fields of :class:`SerialChain`.
         q: (n,) joint positions [rad or m].
         s: (m,) sines, written.
         c: (m,) cosines, written.
@@ -101,12 +104,12 @@ def forward_arm(
     axes: Array,
     T: Array,
 ) -> None:
-    """Compute the forward kinematics in the first frame of the arm.
+    """Compute the frames of the m moving elements and of the tip, in the first frame of the arm.
 
     Args:
         slide, link, variable: Fields of :class:`SerialChain`.
         q: (n,) joint positions [rad or m].
-        s, c: (m,) sine and cosine of the angle of each element.
+        s, c: (m,) sine and cosine of the rotation angle of each element.
         axes: (m, 6) z axis and origin of the frame of each element, written.
         T: (3, 4) orientation of the last frame and position of the tip, written.
     """

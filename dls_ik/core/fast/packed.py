@@ -21,7 +21,8 @@ from dls_ik.core.types import Array, ChainTable, Indices, Method, SerialChain, S
 
 STRUCTS = (Method, StopCriteria, SerialChain, Starts, ChainTable)
 WHOLE = (int, bool, Indices)
-# sizes stored in front of the structs: number of elements, of joint variables, and of table rows
+# The array of integers begins with three sizes: the number of moving elements and the number of
+# joint variables of the chain, and the number of rows of the table of start configurations.
 NUM_STRUCT_SIZES = 3
 
 
@@ -30,7 +31,7 @@ def _count(struct: type, kinds: tuple[type, ...]) -> int:
     return sum(kind in kinds for kind in get_type_hints(struct).values())
 
 
-# One flag for each field, in the order of the structs: True if the array of integers holds it.
+# One flag for each field of `STRUCTS`, in order: True if the array of integers stores the field.
 STRUCT_FIELD_IS_WHOLE = tuple(
     hint in WHOLE for each in STRUCTS for hint in get_type_hints(each).values()
 )

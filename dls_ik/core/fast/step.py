@@ -27,14 +27,15 @@ from dls_ik.core.types import Array, FastWorkspace, Method, SerialChain, Starts,
 def fast_step(
     arm: SerialChain, method: Method, error: float, q: Array, work: FastWorkspace
 ) -> None:
-    """Write the step of the method for a given error and Jacobian to ``work.dq``.
+    """Compute the step of a method from the error and the Jacobian; write it to ``work.dq``.
 
     Args:
-        arm: The chain.
-        method: Damping law and limit strategy.
+        arm: The chain; its joint limits are used.
+        method: Damping law, limit strategy, and gain alpha by which the step is multiplied.
         error: Norm of the scaled error [m].
         q: (n,) joint positions [rad or m].
-        work: The scaled error `e` and its Jacobian `J` are read; `e`, `h` and `dq` are overwritten.
+        work: The scaled error `e` and its Jacobian `J` are read; `e`, the activations `h` (1 for
+            joints held at a limit, else 0) and `dq` are overwritten.
     """
     work.h.fill(0.0)
     if limits.clips(method):
@@ -50,17 +51,19 @@ def fast_step(
 def solve_free(
     lower: Array, upper: Array, revises: bool, lambda2: float, q: Array, work: FastWorkspace
 ) -> None:
-    """Write the step of the free joints to ``work.dq``.
+    """Write the damped step of the free joints to ``work.dq``.
 
-    With `revises`, joints that would pass a limit are held at the limit, and the step of the other
-    joints is solved again until no joint would pass a limit.
+    Free joints have the activation 0 in ``work.h``. If `revises` is true, each free joint that the
+    step would move beyond a limit is moved to this limit and held there, and the step of the other
+    free joints is solved again, until no joint would pass a limit.
 
     Args:
         lower, upper: (n,) limits [rad or m].
-        revises: Whether to hold joints.
-        lambda2: lambda^2 of the damping law.
+        revises: Whether joints that would pass a limit are held.
+        lambda2: Squared damping factor lambda^2.
         q: (n,) joint positions [rad or m].
-        work: `e`, `J` and the activations `h` are read; `e`, `h` and `dq` are written.
+        work: The scaled error `e`, its Jacobian `J` and the activations `h` are read; `e`, `h` and
+            the step `dq` are written.
     """
     again = True
     while again:
@@ -96,8 +99,8 @@ def hold_pushed(
         q: (n,) joint positions [rad or m].
         J: (n, 6) transposed Jacobian of the scaled error.
         e: (6,) scaled error [m].
-        h: (n,) activations, set to 1 for held joints.
-        dq: (n,) step, set to 0 for held joints.
+        h: (n,) activations, set to 1 for joints that become held; other entries are unchanged.
+        dq: (n,) step, set to 0 for joints that become held; other entries are unchanged.
     """
     for j in range(q.shape[0]):
         outward = 1.0 if q[j] >= upper[j] else (-1.0 if q[j] <= lower[j] else 0.0)
@@ -115,7 +118,8 @@ def hold_passing(
         lower, upper: (n,) limits [rad or m].
         q: (n,) joint positions [rad or m].
         J: (n, 6) transposed Jacobian of the scaled error.
-        e: (6,) scaled error [m]; the effect of motions to limits is subtracted.
+        e: (6,) scaled error [m], read and written: the error that the motions of held joints to
+            their limits correct is subtracted.
         h: (n,) activations, 0 for free joints; set to 1 for joints that become held.
         dq: (n,) step; set to the motion to the limit for joints that become held [rad or m].
 
@@ -298,8 +302,8 @@ def solve_normal(J: Array, h: Array, e: Array, lambda2: float, y: Array) -> bool
 
 # Motion along the solutions -----------------------------------------------------------------------
 # A redundant arm has a continuum of solutions for a pose. The arm moves along these solutions to
-# the solution closest to the seed. In the joint metric, the motion of a joint is multiplied by the
-# square root of its weight.
+# the solution closest to the seed. Closeness is measured in the joint metric: the motion of each
+# joint is multiplied by the square root of the weight of this joint.
 
 
 # maximum number of steps; final steps that only correct the error
@@ -358,16 +362,20 @@ def slide(
 def toward_seed(
     weights: Array, seed: Array, q: Array, share: float, J: Array, z: Array, e: Array
 ) -> None:
-    """Write the motion z toward the seed, and prepare e and J for the correction P (e - J z).
+    """Write the motion z toward the seed, subtract J z from e, and scale J to the joint metric.
+
+    A step of :func:`slide` is dq = z + P (e - J z), with P the pseudoinverse of the Jacobian J. In
+    the joint metric, the motion of a joint is multiplied by the square root of its weight.
 
     Args:
-        weights: (n,) weights of the joint metric.
+        weights: (n,) weights of the joints in the joint metric.
         seed: (n,) joint positions of the seed [rad or m].
         q: (n,) joint positions [rad or m].
-        share: Share of the path to the seed, 0 or 1.
-        J: (n, 6) transposed Jacobian; each row is divided by the square root of its weight.
-        z: (n,) motion toward the seed, shortened to the maximum of a step, written [rad or m].
-        e: (6,) scaled error, from which J z is subtracted [m].
+        share: 1 to move toward the seed; 0 to set z to zero, so that the step only corrects e.
+        J: (n, 6) transposed Jacobian, read and written: row j is divided by sqrt(weights[j]).
+        z: (n,) motion toward the seed, written [rad or m]; shortened so that no joint moves by more
+            than MAX_SLIDE_MOTION in the joint metric.
+        e: (6,) scaled error [m], read and written: J z is subtracted.
     """
     largest = MAX_SLIDE_MOTION
     for j in range(q.shape[0]):
@@ -383,14 +391,16 @@ def toward_seed(
 
 @force_inline
 def shorten(weights: Array, dq: Array) -> float:
-    """Scale dq so that no joint moves by more than the maximum of a step, in the joint metric.
+    """Scale the whole step dq so that no joint moves by more than MAX_SLIDE_MOTION.
+
+    Motions are measured in the joint metric, |dq[j]| sqrt(weights[j]).
 
     Args:
-        weights: (n,) weights of the joint metric.
+        weights: (n,) weights of the joints in the joint metric.
         dq: (n,) step, read and written [rad or m].
 
     Returns:
-        The largest component of the original dq in the joint metric.
+        The largest motion of a joint in the joint metric, before dq is scaled.
     """
     largest = 0.0
     for j in range(dq.shape[0]):
@@ -403,13 +413,18 @@ def shorten(weights: Array, dq: Array) -> float:
 
 @force_inline
 def slide_step(lower: Array, upper: Array, weights: Array, q: Array, work: FastWorkspace) -> None:
-    """Write dq = z + P (e - J z) to ``work.dq``, and hold joints that would pass a limit.
+    """Write the step dq = z + P (e - J z) of :func:`slide` to ``work.dq``.
+
+    z is the motion toward the seed, e the scaled error, and P the pseudoinverse of the Jacobian J.
+    Each joint that dq would move beyond a limit is moved to the limit instead, and dq is solved
+    again for the other joints.
 
     Args:
         lower, upper: (n,) limits [rad or m].
-        weights: (n,) weights of the joint metric.
+        weights: (n,) weights of the joints in the joint metric.
         q: (n,) joint positions [rad or m].
-        work: Holds `z`, `e` and `J` as :func:`toward_seed` prepared them.
+        work: Contains z, the remaining error e - J z in `e`, and the scaled J, which
+            :func:`toward_seed` has written.
     """
     work.h.fill(0.0)
     again = True
@@ -428,16 +443,20 @@ def hold_beyond(
 ) -> bool:  # fmt: skip
     """Hold at a limit every free joint that z + P (e - J z) would move beyond this limit.
 
+    In the joint metric, the motion of joint j is multiplied by sqrt(weights[j]), and row j of the
+    transposed Jacobian is divided by it. P is the pseudoinverse of the Jacobian.
+
     Args:
         lower, upper: (n,) limits [rad or m].
-        weights: (n,) weights of the joint metric.
+        weights: (n,) weights of the joints in the joint metric.
         q: (n,) joint positions [rad or m].
         J: (n, 6) transposed Jacobian in the joint metric.
         z: (n,) motion toward the seed [rad or m].
-        e: (6,) right side e - J z [m]; the effect of motions to limits is subtracted.
+        e: (6,) remaining error e - J z [m], read and written: the error that the motions of held
+            joints to their limits correct is subtracted.
         h: (n,) activations, 0 for free joints; set to 1 for joints that become held.
-        dq: (n,) P (e - J z) in the joint metric for free joints; set to the motion to the limit
-            [rad or m] for joints that become held.
+        dq: (n,) for free joints, P (e - J z) in the joint metric; for joints that become held, the
+            motion to the limit is written [rad or m].
 
     Returns:
         Whether any joint became held.

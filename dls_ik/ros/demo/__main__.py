@@ -123,7 +123,7 @@ class Demonstration:
         with IkClient(publisher.node, joint_names=self.robot.joint_names) as client:
             answers = list(ask_poses(client, self.robot, demo_poses(self.robot), self.check))
         print_answers(self.console, answers)
-        words = f"error: computed by {self.check.name}, independently of the solver"
+        words = f"error: position error, computed by {self.check.name} instead of the solver"
         print_note(self.console, words)
         return answers
 
@@ -156,7 +156,7 @@ class Demonstration:
             time.sleep(1.0 / self.rate)
 
     def _stream_past(self, box: AppearingBox, publisher: TargetPublisher) -> StreamRecording:
-        print_heading(self.console, "3  The same figure, and a box that appears on it")
+        print_heading(self.console, "3  The same figure of eight, with a box that appears on it")
         recorder = StateRecorder(publisher.node, self.robot.joint_names)
         recorder.start()
         box.wait()
@@ -257,13 +257,16 @@ class NodeLog:
 
 @contextmanager
 def running_node(demo: Demonstration) -> Iterator[TargetPublisher]:
-    """Run the node of a demonstration as a context; stop the node at the end of the context.
+    """Start the node of a demonstration for a ``with`` block, and stop it at the end of the block.
 
-    Yields a publisher of targets for the node when the node is ready.
+    The block starts when the node is ready; its value is a publisher of targets for the node.
+
+    Args:
+        demo: Demonstration; its rate, method and output folder are used.
 
     Raises:
-        DlsIkError: If the node fails, or code in the context raises this error. The message names
-            the log file, and includes the last lines of the log if the node has exited.
+        DlsIkError: If the node fails, or if the block raises this error. The message names the log
+            file of the node, and includes the last lines of the log if the node has exited.
     """
     parameters: dict[str, Any] = {"robot": "wam", "rate": demo.rate}
     parameters |= {"initial_positions": list(READY), "acceleration": [ACCELERATION]}

@@ -158,7 +158,7 @@ def ask_poses(
         DlsIkError: If the node does not answer.
     """
     seed = np.array(HOME_POSITIONS)
-    # The first call connects to the service; its time is not measured.
+    # The first call takes longer, because it connects to the service; its duration is not measured.
     client.solve(poses[0].T, seed, frame=robot.base, timeout=REQUEST_TIMEOUT)
     for pose in poses:
         begin = time.perf_counter()
@@ -367,21 +367,23 @@ class Spread:
 class Tracking:
     """Statistics of a motion of the tip along streamed targets.
 
-    - position error: distance between tip and target at the arrival times of joint states; the
-      target is interpolated between two messages
-    - path error: distance of the tip from the path of the targets that were sent during the half
-      second before; unlike the position error, it does not contain the lag
-    - lag: shift of the target in time that minimizes the mean distance between tip and target
-    - figure error: distance of the tip from the closest point of the whole figure
-    - missed: distance of a point of the figure from the closest point of the whole path of the
-      tip; the targets of the last half second of the stream are left out
-    - jump: maximum distance between consecutive targets, plus the maximum distance that the target
-      moved between consecutive joint states; a busy machine causes gaps in which the target moves
-      on, and the tip may take the direct path
-    - latency: time between sending a target and receiving the first joint states with a later
-      stamp; this includes the time until the next cycle of the node
-    - delivery: time between the stamp and the arrival of joint states, which is a part of the
-      latency
+    The targets move along a figure, a closed curve. The tip positions are those of the received
+    joint states.
+
+    - position error: distance between tip and target when joint states arrive; the target is
+      interpolated between two messages
+    - path error: distance of the tip from the path of the targets that were sent in the last half
+      second; unlike the position error, it does not grow if the tip lags behind the target
+    - lag: delay of the target that minimizes the mean distance between tip and target
+    - figure error: distance of the tip from the closest point of the figure
+    - missed: distance of a point of the figure from the closest point of the path of the tip;
+      targets of the last half second are ignored, because the tip may not have reached them
+    - jump: maximum distance between consecutive targets, plus the maximum distance by which the
+      target moved between consecutive joint states; if a busy machine delays messages, the target
+      moves far between two of them, and the tip may take a shortcut
+    - latency: time from sending a target to receiving the first joint states with a later stamp,
+      which includes the time until the next cycle of the node
+    - delivery: time from the stamp of joint states to their arrival, a part of the latency
     """
 
     targets: int  # number of targets sent
@@ -465,7 +467,7 @@ def evaluate(
 
 
 def _longest_step(points: Array) -> float:
-    """Return the maximum distance between consecutive points (m, 3) [m]."""
+    """Return the maximum distance [m] between consecutive rows of the points (m, 3) [m]."""
     return float(np.linalg.norm(np.diff(points, axis=0), axis=1).max(initial=0.0))
 
 

@@ -24,17 +24,17 @@ from dls_ik.ros.demo.obstacle import ALLOWED, MIN_DISTANCE, Encounter, draw_enco
 from dls_ik.tables import print_note, print_pairs, print_table
 from dls_ik.text import json_text, scaled
 
-MAX_LOAD_PER_CORE = 1.5  # a machine with a larger load average per core is busy
+MAX_LOAD_PER_CORE = 1.5  # times may be wrong if the load average per processor core is larger
 
-# Checks. Results that depend on time also depend on the load of the machine; therefore they do not
-# decide whether the demonstration has passed. The bounds, and the 1 % of instants that may exceed
-# them, tolerate stalls of the machine.
+# Checks. Measured times depend on the load of the machine. Therefore the checks of times do not
+# decide whether the demonstration has passed. The bounds tolerate short interruptions by other
+# programs; errors may exceed a bound in 1 % of the measurements.
 
 MIN_RATE = 0.8  # minimum rate of joint states as a fraction of the requested rate
 PATH_TOLERANCE = 0.002  # [m] maximum distance of the tip to the path
 TARGET_TOLERANCE = 0.05  # [m] maximum distance of tip and target; corresponds to a lag of 0.15 s
 ROTATION_TOLERANCE = 0.01  # [rad] maximum rotation error of the tip
-FIGURE_TOLERANCE = 0.05  # [m] maximum distance of the tip to the figure without gaps of messages
+FIGURE_TOLERANCE = 0.05  # [m] maximum distance of the tip to the figure if no message is delayed
 MIN_HEARD = 0.8  # minimum fraction of targets sent before the last joint states arrived
 
 
@@ -140,7 +140,7 @@ class Load:
 
     @property
     def is_busy(self) -> bool:
-        """Whether so many programs ran that results depending on time are unreliable."""
+        """Whether other programs used the processor so much that measured times are unreliable."""
         return self.average is not None and self.average > MAX_LOAD_PER_CORE * self.cores
 
     def __str__(self) -> str:
@@ -149,7 +149,7 @@ class Load:
 
 
 def machine_load() -> Load:
-    """Return the current load of the machine."""
+    """Return the number of processor cores and the load average of the last minute."""
     average = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
     return Load(os.cpu_count() or 1, average)
 
@@ -163,7 +163,10 @@ def code_name(code: int) -> str:
 
 
 def print_answers(console: Console, answers: Sequence[PoseCheck]) -> None:
-    """Print the answers of ``compute_ik``, one per line; wrong answers are marked."""
+    """Print a table of the checked answers of the service ``compute_ik``.
+
+    Wrong answers have the mark ``(WRONG)``.
+    """
     rows = [
         [
             answer.pose.name,
@@ -177,7 +180,7 @@ def print_answers(console: Console, answers: Sequence[PoseCheck]) -> None:
 
 
 def print_tracking(console: Console, tracking: Tracking) -> None:
-    """Print the tracking errors and the times of messages, which :class:`Tracking` defines."""
+    """Print a table of the errors and message times of a motion; :class:`Tracking` defines them."""
     t = tracking
     rows = [
         [name, *(scaled(value, unit) for value in (spread.median, spread.p99, spread.max))]
@@ -197,9 +200,13 @@ def print_tracking(console: Console, tracking: Tracking) -> None:
 
 
 def print_criteria(console: Console, found: Sequence[Criterion]) -> None:
-    """Print all checks; ``~`` marks a check that depends on time and does not hold."""
+    """Print all checks, each with a mark.
+
+    The mark is ``ok`` if the check holds. Otherwise it is ``~`` if the check depends on time, which
+    does not decide whether the demonstration has passed, and ``NO`` if it does not.
+    """
     print_pairs(console, [_marked(check) for check in found if not check.depends_on_time])
-    print_note(console, "checks that depend on time, and do not decide:")
+    print_note(console, "timing checks, for information only:")
     print_pairs(console, [_marked(check) for check in found if check.depends_on_time])
 
 

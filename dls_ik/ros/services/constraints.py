@@ -235,7 +235,8 @@ def _rotation_task(given: Any, label: str) -> Task:
     return Task(position="", rotation_tolerance=tolerances, frame="target", angles=angles)
 
 
-# Tasks of the regions of position constraints, from the sizes of the shape [m]
+# Functions that return the task of a position constraint whose region is a shape of a given type.
+# Their arguments are the sizes of the shape [m].
 REGION_TASKS: dict[type, Callable[..., Task]] = {
     Box: lambda x, y, z: Task.box(0.5 * x, 0.5 * y, 0.5 * z),
     Sphere: Task.ball,
@@ -278,7 +279,9 @@ def position_bound(given: Any, context: RobotContext, base: str) -> LinkBound:
 
 def _check_region(region: Any, label: str) -> None:
     if region.meshes or region.mesh_poses:
-        raise invalid(f"{label}: meshes are not supported as regions; give {REGION_SHAPES}")
+        raise invalid(
+            f"{label}: meshes are not supported in constraint_region; give {REGION_SHAPES}"
+        )
     primitives, poses = len(region.primitives), len(region.primitive_poses)
     if not primitives:
         raise invalid(f"{label}: constraint_region has no primitives; give {REGION_SHAPES}")
@@ -296,7 +299,7 @@ def _region_task(primitive: Any, label: str) -> Task:
     if kind is None:
         number = primitive.type
         raise invalid(
-            f"{label}: a primitive of type {number} is not supported; give {REGION_SHAPES}"
+            f"{label}: primitives of type {number} are not supported; give {REGION_SHAPES}"
         )
     names = [name for name, _ in kind.dimensions]
     if len(dimensions) != len(names) or not all(0 < d <= MAX_POSE_COORDINATE for d in dimensions):

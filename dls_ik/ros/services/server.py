@@ -169,8 +169,8 @@ class ServiceServer:
         within = f"within the timeout of {request.timeout:.3g} s"
         if busy < self._executor.threads:
             message = (
-                f"the request was not started {within}, although a thread was free: other programs "
-                "use the processor; use a longer timeout"
+                f"the solver did not start {within}, although a thread was free, because other "
+                "programs use the processor; use a longer timeout"
             )
         else:
             message = (

@@ -73,7 +73,9 @@ class JointStateOutput:
         self._velocity = writable(self._message, "velocity", len(spec.names))
 
     def fill(self, q: Array, velocity: Array, stamp: int, knots: Knots | None = None) -> Any:
-        """Fill the message with a command, and return it; each call returns the same object.
+        """Write a command to the message, and return the message.
+
+        All calls return the same message object.
 
         Args:
             q: (n,) joint positions [rad or m].
@@ -114,13 +116,15 @@ class JointTrajectoryOutput:
         self._message = JointTrajectory(joint_names=list(spec.names))
 
     def fill(self, q: Array, velocity: Array, stamp: int, knots: Knots | None = None) -> Any:
-        """Fill the message with a command and its stop trajectory, and return the message.
+        """Write a command and the trajectory that stops after it to the message, and return it.
+
+        All calls return the same message object.
 
         Args:
-            q: (n,) joint positions [rad or m].
-            velocity: (n,) joint velocities [rad/s or m/s].
+            q: (n,) joint positions of the command [rad or m].
+            velocity: (n,) joint velocities of the command [rad/s or m/s].
             stamp: Not used.
-            knots: Points of the trajectory; None: one point, the command.
+            knots: Points of the trajectory. None: the only point is the command.
         """
         if knots is None:
             knots = Knots(np.array([self._period]), q[None], velocity[None], True)
@@ -137,7 +141,7 @@ class JointTrajectoryOutput:
 
 
 class _Point:
-    """Point of a trajectory message, which is filled again in each cycle.
+    """Point of a trajectory message, with a message object that is reused in each cycle.
 
     Args:
         n: Number of joints.
@@ -172,7 +176,9 @@ class PositionArrayOutput:
         self._position = writable(self._message, "data", len(spec.names))
 
     def fill(self, q: Array, velocity: Array, stamp: int, knots: Knots | None = None) -> Any:
-        """Fill the message with a command, and return it; each call returns the same object.
+        """Write a command to the message, and return the message.
+
+        All calls return the same message object.
 
         Args:
             q: (n,) joint positions [rad or m].
@@ -196,7 +202,7 @@ class OutputJoints(NamedTuple):
 
     order: NDArray[np.intp]  # (n,) index in the chain of each joint, in the order of the outputs
     names: tuple[str, ...]  # (n,) names in the outputs, in the order of the outputs
-    # The robot's joint names by the names in the outputs; only joints whose two names differ.
+    # Name of a joint in the robot by its name in the outputs, for each joint with two names.
     robot_names: dict[str, str]
 
 

@@ -101,7 +101,7 @@ class JointReading(NamedTuple):
 class JointFilter(NamedTuple):
     """Joints whose readings are stored, and names of joints in the robot and in messages."""
 
-    # The robot's joint names by the names in messages; only joints whose two names differ.
+    # Name of a joint in the robot by its name in messages, for each joint with two names.
     robot_names: Mapping[str, str] = {}
     joints: frozenset[str] | None = None  # joints of the robot in use; None: all joints
     kept: frozenset[str] | None = None  # `joints`, and joints of earlier robots that may still move

@@ -36,7 +36,9 @@ ALWAYS_TOUCHING_SHARE = 0.95  # pairs that touch in this fraction of samples hav
 SPARE_ACCELERATION = 20.0  # [rad/s^2 or m/s^2] default effort limits allow it and twice the weight
 MIN_DEFAULT_EFFORT = 1.0  # [N m or N] minimum of the default effort limit
 MAX_LISTED_NAMES = 4  # maximum number of names in a note
-LINK, OBJECT = (1, 3), (2, 1)  # contype and conaffinity in MuJoCo; two objects never collide
+# Pairs (contype, conaffinity) of MuJoCo, with which links collide with links and objects, but two
+# objects never collide.
+LINK, OBJECT = (1, 3), (2, 1)
 PHYSICAL: Schema = {
     "link": {"inertial": {"origin": {}, "mass": {}, "inertia": {}}},
     "joint": {"limit": {}, "dynamics": {}},
