@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Tables, pairs and notes that are readable in a narrow terminal and in a file."""
+"""Print tables, name-value pairs and notes so that they fit into a narrow terminal or a file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from rich.text import Text
 
 from dls_ik.text import escape
 
-MIN_VALUE_WIDTH = 20  # [characters] minimum width of wrapped text, even in a narrower terminal
+# [characters] Text is wrapped to at least this width, even if the terminal is narrower.
+MIN_VALUE_WIDTH = 20
 
 
 def empty_table(title: str = "") -> Table:
@@ -54,7 +55,10 @@ def print_table(
 
 
 def table_of(headings: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[int]) -> Table:
-    """Return a rich table with headings and rows; columns in `left` are aligned to the left."""
+    """Return a table (:class:`rich.table.Table`) with headings and rows of cells.
+
+    The columns with the indices `left` are aligned to the left, other columns to the right.
+    """
     table = empty_table()
     for i, heading in enumerate(headings):
         justify = "left" if i in left else "right"
@@ -65,11 +69,11 @@ def table_of(headings: Sequence[str], rows: Sequence[Sequence[str]], left: Seque
 
 
 def print_pairs(console: Console, pairs: Sequence[tuple[str, str]], indent: int = 0) -> None:
-    """Print names and values, one pair per line; long values are wrapped within their column.
+    """Print names and values in two columns, one pair per line; wrap long values in their column.
 
     Args:
         console: Console to print to.
-        pairs: Names and values.
+        pairs: (name, value) of each line.
         indent: Number of spaces before each name.
     """
     column = indent + max((len(name) for name, _ in pairs), default=0) + 2
@@ -87,16 +91,16 @@ def print_heading(console: Console, words: str) -> None:
 
 
 def print_note(console: Console, words: str, style: str = "dim") -> None:
-    """Print a text in a style, wrapped to the width of the console."""
+    """Print a text in a style of rich, such as "dim" or "bold", wrapped to the console's width."""
     lines = _wrapped(words, console.width)
     console.print(Text("\n".join(lines), style=style), soft_wrap=True)
 
 
 def _wrapped(words: str, width: int) -> list[str]:
-    """Return the lines of a text, escaped and wrapped to a width [characters]."""
+    """Wrap a text to a width [characters]; return its lines, with control characters escaped."""
     return wrap(escape(words, keep="\n"), max(width, MIN_VALUE_WIDTH), break_on_hyphens=False)
 
 
 def table_width(console: Console, table: Table) -> int:
-    """Return the width [characters] that a table needs without line breaks in cells."""
+    """Return the width [characters] of a table whose cells are printed without line breaks."""
     return Measurement.get(console, console.options.update(width=10**4), table).maximum

@@ -213,11 +213,11 @@ def _print_facts(facts: Mapping[str, Any]) -> None:
 
 
 def _print_pairs_not_checked(console: Console, rows: list[list[str]]) -> None:
-    """Print the pairs that may touch, grouped by reason.
+    """Print the pairs of bodies that are not checked for collisions, grouped by reason.
 
     Args:
         console: Console to print to.
-        rows: First name, second name and reason of each pair.
+        rows: [name of the first body, name of the second body, reason] for each pair.
     """
     print_heading(console, f"{len(rows)} pairs that are not checked")
     by_reason: dict[str, list[str]] = {}

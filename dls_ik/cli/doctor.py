@@ -97,11 +97,14 @@ def _examine_with_status(robot: str) -> list[Finding]:
 
 
 def _examine(tell: Tell, robot: str) -> list[Finding]:
-    """Run all checks; checks that start a node run only if the packages needed by the node work.
+    """Run all checks, and return their findings.
+
+    Checks that start a ROS node run only if the ROS packages that the node needs can be imported;
+    otherwise, their findings name the missing package.
 
     Args:
         tell: Called with the name of each check before the check runs.
-        robot: Name or file of a robot to check; empty for none.
+        robot: Name or file of a robot that is also checked; empty for none.
     """
     found = check_robot(robot, tell) if robot else []
     found += run_checks(checks(), tell)
@@ -113,7 +116,9 @@ def _examine(tell: Tell, robot: str) -> list[Finding]:
 
 
 def check_robot(robot: str, tell: Tell) -> list[Finding]:
-    """Check the description of a robot, and its collision geometry if the description is valid.
+    """Check a robot's description and collision geometry, and return the findings.
+
+    If the description is not valid, the finding about the geometry is left out.
 
     Args:
         robot: Name or file of the robot.
@@ -167,7 +172,9 @@ def _print_sections(console: Console, findings: list[Finding]) -> None:
 
 
 def run_checks(checks: Sequence[Check], tell: Tell, robot: str = "") -> list[Finding]:
-    """Run checks in order in one process; continue in a new one if a check crashes or times out.
+    """Run checks in order in another process, and return the finding of each check.
+
+    If a check crashes the process or times out, the remaining checks run in a new process.
 
     Args:
         checks: Checks to run.

@@ -325,14 +325,14 @@ def _structure(chain: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _print_singularities(console: Console, chain: dict[str, Any], found: dict[str, Any]) -> None:
-    """Print the families of singular configurations.
+    """Print the singular configurations of a chain, grouped into families with the same cause.
 
-    Without such families, print the configuration that is closest to singular.
+    If none were found, print the configuration that is closest to singular.
 
     Args:
         console: Console to print to.
-        chain: Results for the chain.
-        found: Singular configurations of the pose or of the position.
+        chain: Results of the analysis of the chain.
+        found: Singular configurations of the 6-row Jacobian, or of its three position rows.
     """
     families = found["families"]
     if not families:

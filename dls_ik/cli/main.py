@@ -130,7 +130,11 @@ def _discard_output() -> None:
 
 
 def _message(error: click.ClickException) -> str:
-    """Return the message of a click error, with a hint if an option or an argument is unknown."""
+    """Return the message of an error of the library click, with a hint to correct the command.
+
+    An unknown option is followed by a similar option, and an unexpected argument by the format of
+    joint positions.
+    """
     message = error.format_message()
     if not isinstance(error, click.UsageError) or error.ctx is None:
         return message

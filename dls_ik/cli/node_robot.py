@@ -132,14 +132,14 @@ def _wait_for_joints(publisher: TargetPublisher, drawn: RobotPicture) -> None:
 
 
 def node_source(chosen: ChosenRobot | None, namespace: str, patience: float) -> NodeSource:
-    """Connect the web page to a node, and return the connection.
+    """Connect the web page to a solver node, and return the connection.
 
-    If a robot with a unique tip is chosen on the command line, the node may start later than the
-    timeout.
+    If no node is found within the timeout and a robot is chosen, a warning is printed, and the
+    connection shows the chosen robot until the node starts.
 
     Args:
         chosen: Robot chosen on the command line; None stands for the robot of the node.
-        namespace: Namespace of the node.
+        namespace: ROS namespace of the node.
         patience: Timeout to find the node [s].
     """
     from dls_ik.ros.client.connection import NOT_THERE
@@ -161,8 +161,8 @@ def node_source(chosen: ChosenRobot | None, namespace: str, patience: float) -> 
         )  # fmt: skip
     except NOT_THERE as error:
         found = alone or _described(chosen)
-        ends = f"base {quoted(found.robot.base)} and tip {quoted(found.robot.tip)} are shown"
-        output.warn(f"{error}; {ends} until it starts")
+        ends = f"base {quoted(found.robot.base)} and tip {quoted(found.robot.tip)}"
+        output.warn(f"{error}; showing the robot with {ends} until the node starts")
         return NodeSource(found, namespace, patience)
 
 

@@ -245,16 +245,17 @@ def _has_figures(table: ResultTable, line: list[Cell]) -> bool:
 def _print_table(
     console: Console, table: ResultTable, lines: list[list[Cell]], mark_means: str
 ) -> None:
-    """Print a table of results, with the published figures beside ours if the terminal is wide.
+    """Print a table with our numbers and the published ones.
 
-    If the terminal is too narrow, the less important columns are omitted, and then the published
-    figures are printed below ours.
+    Each published number is printed to the right of ours. If the terminal is too narrow for this,
+    the less important columns (`is_spare`) are omitted. If this is not enough, the published
+    numbers are printed below ours.
 
     Args:
         console: Console to print to.
         table: Columns of the table.
-        lines: Cells of the table.
-        mark_means: Meaning of the mark of results that differ from the published ones.
+        lines: Cells of each row.
+        mark_means: Meaning of the mark ``*`` after a number, for the legend.
     """
     kept = [i for i, column in enumerate(table.columns) if not column.is_spare]
     narrow = replace(table, columns=tuple(table.columns[i] for i in kept))

@@ -51,7 +51,9 @@ COMPARISON = (
 )  # fmt: skip
 CLEARANCE_HEADING = "clearance [mm]"
 SOLVE_TYPE_NAMES = ("speed", "distance", "nearest", "manipulability", "clearance")
-SAME_FAMILY = "self-motion within the limits leads to all solutions with the same family number"
+SAME_FAMILY = (
+    "solutions with the same family number are connected by self-motion within the joint limits"
+)
 MAX_DRAWN_STEPS = 5000  # maximum number of steps that are drawn
 NEAR_MISS = 1e-3, 0.01  # [m], [rad] maximum errors for which looser tolerances are suggested
 DEFAULT_TOLERANCE = 1e-6  # [m or rad] default of both tolerances
@@ -381,13 +383,15 @@ def draw_comparison(question: Question, results: dict[str, IkResult]) -> Figure:
 
 
 def _drawn_part(question: Question, method: str, result: IkResult, trace: Trace) -> str:
-    """Return a text that says which iterations of a method are drawn, or "" if all are drawn.
+    """Return a text such as "attempt 1 of 3" for the iterations that a picture shows.
+
+    The text is empty if the picture shows all iterations of the method.
 
     Args:
-        question: Pose to reach.
+        question: Pose to reach, robot and options.
         method: Name of the method.
-        result: Result of the method.
-        trace: Iterations that are drawn.
+        result: Result of the method for the pose.
+        trace: Iterations in the picture.
     """
     # With starts="table" and no seed, the solver starts from a table; the trace does not.
     if question.seed is None and question.solver(method).options.starts == "table":

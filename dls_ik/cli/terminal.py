@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Consoles, tables of methods, and progress bars for a terminal or a file."""
+"""Print to a terminal or a file: consoles, tables of solver methods, and progress bars."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ def print_method_table(
     rows: Sequence[Sequence[str]],
     left: Sequence[int] = (0,),
 ) -> None:
-    """Print a table whose first column is the short name of a method, and add the long names.
+    """Print a table with a row for each solver method, and the long names of the methods.
 
-    The long names are a second column if the console is wide enough, and otherwise follow the
-    table.
+    If the console is wide enough, the long names are an additional second column; otherwise they
+    are printed as a list below the table.
 
     Args:
         console: Console to print to.
         headings: Headings of the columns.
-        rows: Cells of the rows.
+        rows: Cells of each row; the first cell is the short name of a method.
         left: Indices of the columns aligned to the left.
     """
     from dls_ik.solver.method import long_name

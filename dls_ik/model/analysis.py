@@ -87,7 +87,7 @@ class Singularity(NamedTuple):
     """
 
     joints: tuple[int, ...]  # indices of the joints whose positions make the arm singular
-    tied: tuple[int, ...]  # joints whose common motion keeps the arm singular
+    tied: tuple[int, ...]  # indices of joints that can only move together if the arm stays singular
     q: Array  # (n,) example [rad or m]
     rank: int  # rank of the Jacobian at q
     loss: Loss  # direction in which the tip cannot move at q
@@ -156,15 +156,15 @@ def conditioning(
 
 
 def singular_values(robot: RobotModel, q: Array, rows: int = POSE_ROWS) -> Array:
-    """Return singular values (b, k), in descending order, of the first tip's Jacobian.
+    """Return the singular values (b, k) of the first tip's Jacobian, in descending order.
 
-    The three rotation rows of the Jacobian are multiplied by a weight in [m/rad]; k is the smaller
-    of `rows` and n.
+    The three rotation rows of the Jacobian are multiplied by ROTATION_WEIGHT [m/rad]. The number k
+    of singular values is min(rows, n).
 
     Args:
-        robot: Robot.
+        robot: Robot with n joints.
         q: (b, n) configurations [rad or m].
-        rows: Number of rows of the Jacobian, POSE_ROWS or POSITION_ROWS.
+        rows: POSE_ROWS for all six rows of the Jacobian, POSITION_ROWS for the first three.
     """
     return np.asarray(np.linalg.svd(_scaled_jacobians(robot, rows, q), compute_uv=False))
 
@@ -353,16 +353,18 @@ def _positive(direction: Array) -> Array:
 def descend(
     jacobians: Jacobians, robot: RobotModel, starts: Array, rank: int, moving: Array | None = None
 ) -> Array:
-    """Minimise a singular value of a Jacobian from each start within the joint limits.
+    """Minimise one singular value of a Jacobian by gradient descent from each start.
 
-    The iteration ends where the singular value is zero, or after a maximum number of steps.
+    A descent ends where the singular value is approximately 0, or after MAX_DESCENT_ROUNDS steps.
+    Joint positions stay within the joint limits.
 
     Args:
         jacobians: Function that returns Jacobians (b, r, n) at configurations (b, n).
-        robot: Robot with the limits.
+        robot: Robot with the joint limits.
         starts: (b, n) start configurations [rad or m].
-        rank: Number of the singular value to minimise, counted from 1 for the largest.
-        moving: (b, n) 1 for joints that may move, 0 for other joints; None if all may move.
+        rank: Which singular value to minimise: 1 for the largest, 2 for the next one, and so on.
+        moving: (b, n) array with 1 for joints that may move and 0 for other joints; None if all
+            joints may move.
 
     Returns:
         Final configurations (b, n) [rad or m].
@@ -385,7 +387,9 @@ def descend(
 
 
 def _gradients(jacobians: Jacobians, q: Array, u: Array, v: Array) -> Array:
-    """Return the gradients (b, n) of one singular value by joint positions, u' dJ/dq v.
+    """Return the derivatives (b, n) of a singular value with respect to each joint position.
+
+    The derivative with respect to joint k is u^T (dJ/dq_k) v.
 
     Args:
         jacobians: Function that returns Jacobians (b, r, n) at configurations (b, n).
@@ -510,13 +514,13 @@ def _bend(robot: RobotModel, q0: Array, unit: float) -> Array:
 
 
 def _merit(robot: RobotModel, q: Array, q0: Array, unit: float) -> Array:
-    """Return (b,) the merit of configurations: log manipulability minus a penalty on motion.
+    """Return a merit (b,) of configurations; it is larger farther from singularities, closer to q0.
 
-    The log manipulability is the sum of log(s + a small constant) over the singular values s of the
-    Jacobian. The penalty is proportional to the squared distance from q0.
+    The merit is the sum of log(s + BEND_DAMPING) over the singular values s of the Jacobian, minus
+    BEND_WEIGHT times the squared distance from q0.
 
     Args:
-        robot: Robot.
+        robot: Robot with the Jacobian.
         q: (b, n) configurations [rad or m].
         q0: (n,) start configuration [rad or m].
         unit: Length by which linear rows of the Jacobian are divided [m].

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Robots by name from installed libraries: robot_descriptions and example-robot-data."""
+"""Load robots by name from the Python packages robot_descriptions and example-robot-data."""
 
 import contextlib
 import os
@@ -20,10 +20,10 @@ from dls_ik.model.urdf import load_urdf
 from dls_ik.model.xacro_files import expanded
 from dls_ik.text import did_you_mean, listing, quoted
 
-DESCRIPTION_SUFFIX = "_description"  # end of all names of robots in the library robot_descriptions
+DESCRIPTION_SUFFIX = "_description"  # all names of robots in robot_descriptions end with this text
 EXAMPLE_DATA = "example-robot-data"
-DESCRIPTIONS_HINT = "'dls-ik[descriptions]' (which clones a robot at its first use)"
-EXAMPLE_HINT = f"{EXAMPLE_DATA} (131 MB, then no network)"
+DESCRIPTIONS_HINT = "'dls-ik[descriptions]' (downloads each robot at its first use)"
+EXAMPLE_HINT = f"{EXAMPLE_DATA} (131 MB, needs no network afterwards)"
 _NAME = re.compile(r"[A-Za-z0-9][\w-]*")
 
 # By name
@@ -32,15 +32,18 @@ _NAME = re.compile(r"[A-Za-z0-9][\w-]*")
 def named_urdf(name: str, mappings: Mapping[str, object]) -> tuple[Path | str, Path] | None:
     """Return the URDF of a robot in an installed library, and the folder that contains the URDF.
 
-    The library example-robot-data is searched for ``NAME.urdf`` and ``NAME_robot.urdf``, then
-    robot_descriptions for ``NAME_description``, which it clones at the first use.
+    First, the library example-robot-data is searched for ``NAME.urdf`` and ``NAME_robot.urdf``.
+    Then the library robot_descriptions is searched for ``NAME_description``; at the first use of a
+    robot, this library clones the Git repository with the robot's description.
 
     Args:
         name: Name of the robot, such as ``"panda"`` or ``"ur5e"``.
-        mappings: Values of xacro arguments by name.
+        mappings: Values of xacro arguments by name; if not empty, only robot_descriptions is
+            searched.
 
     Returns:
-        The URDF as a path or as text, and its folder; None if no installed library has the robot.
+        (URDF, folder): the URDF is a path, or the text to which a xacro file expands. None if no
+        installed library has the robot.
 
     Raises:
         RobotModelError: If the description cannot be cloned or expanded, or if `mappings` is not
@@ -76,7 +79,10 @@ def named_tree(name: str) -> Tree:
 
 
 def unknown_robot(name: str) -> str:
-    """Return the error message for a name that neither the package nor a library has."""
+    """Return the error message for a name that is not a robot of this package or of a library.
+
+    The message suggests similar names, and libraries to install.
+    """
     examples, described = _example_urdfs(), _installed_descriptions()
     theirs = {*examples, *map(_short, described)}
     hint = did_you_mean(name, [*shipped_names(), *sorted(theirs)], " ({})")
@@ -96,9 +102,10 @@ def _short(description: str) -> str:
 
 
 def _example_urdfs() -> dict[str, Path]:
-    """Return the URDF files of example-robot-data by name of the robot; empty if not installed.
+    """Return the URDF files of the library example-robot-data by name of the robot.
 
-    Importing the library would need pinocchio, so that the files are found by its metadata.
+    The dictionary is empty if the library is not installed. The files are found by the metadata of
+    the installed package, because importing the library would require pinocchio.
     """
     try:
         installed = distribution(EXAMPLE_DATA)
@@ -131,9 +138,9 @@ def described_tree(name: str, mappings: Mapping[str, object] | None = None) -> T
 
 
 def is_description(name: str) -> bool:
-    """Return whether a name may be one of robot_descriptions, such as ``ur5e_description``.
+    """Return whether a name has the form of robots in robot_descriptions (``ur5e_description``).
 
-    The name of an existing file is not a name of robot_descriptions.
+    The result is False if a file of this name exists.
     """
     return name.endswith(DESCRIPTION_SUFFIX) and name.isidentifier() and not os.path.exists(name)
 
@@ -154,7 +161,7 @@ def described_urdf(name: str, mappings: Mapping[str, object]) -> tuple[Path | st
     module = _description_module(name)
     urdf, xacro = getattr(module, "URDF_PATH", None), getattr(module, "XACRO_PATH", None)
     if urdf is None and xacro is None:
-        raise RobotModelError(f"{name} of robot_descriptions has no URDF")
+        raise RobotModelError(f"robot_descriptions has no URDF or xacro file of {name}")
     path = Path(str(urdf or xacro))
     if urdf is None:
         arguments = {**getattr(module, "XACRO_ARGS", {}), **mappings}
@@ -162,7 +169,8 @@ def described_urdf(name: str, mappings: Mapping[str, object]) -> tuple[Path | st
         return expanded(path, arguments, packages), path.parent
     if mappings:
         raise RobotModelError(
-            f"{name} is a plain URDF without arguments; got {next(iter(mappings))!r}"
+            f"the description of {name} is a URDF file, which has no arguments; omit the argument "
+            f"{next(iter(mappings))!r}"
         )
     return path, path.parent
 
@@ -199,7 +207,10 @@ def _description_module(name: str) -> Any:
 
 
 def _installed_descriptions() -> list[str]:
-    """Return the names of the robots in robot_descriptions; empty if it is not installed."""
+    """Return the names of the robots in robot_descriptions, such as ``ur5e_description``.
+
+    The list is empty if the library is not installed.
+    """
     try:
         return _descriptions_in(import_module("robot_descriptions"))
     except ImportError:
@@ -207,7 +218,11 @@ def _installed_descriptions() -> list[str]:
 
 
 def _descriptions_in(library: Any) -> list[str]:
-    """Return the names of the robots in the module robot_descriptions."""
+    """Return the names of the robots in the imported library robot_descriptions.
+
+    Args:
+        library: The module ``robot_descriptions``.
+    """
     modules: Iterable[str] = (each.name for each in pkgutil.iter_modules(library.__path__))
     return [
         each for each in modules if each.endswith(DESCRIPTION_SUFFIX) and not each.startswith("_")

@@ -28,7 +28,7 @@ from dls_ik.model.xacro_files import expanded
 from dls_ik.text import did_you_mean, quoted
 
 FILE_ENDINGS = (".urdf", ".xml", ".xacro", ".yaml", ".yml")
-VALID = "a URDF, xacro or DH file (.yaml), or package://NAME/PATH"
+VALID = "the path of a URDF, xacro or DH file (.yaml), or package://NAME/PATH"
 _BEGIN = re.compile(r"\s[A-Za-z_][\w.-]*:=")
 _ARGUMENT = re.compile(r"\s*([A-Za-z_][\w.-]*):=('[^']*'|\"[^\"]*\"|[^\s'\"]\S*|)(?=\s|$)")
 
@@ -177,7 +177,15 @@ def _urdf_of(path: Path, arguments: Mapping[str, str]) -> Path | str | None:
 
 
 def _named(name: str, arguments: Mapping[str, str]) -> tuple[Path | str, Path] | None:
-    """Return a robot of an installed library; None for robots of the package and for files."""
+    """Return the URDF of a robot in an installed library, and its folder; see :func:`named_urdf`.
+
+    Return None if no library has the robot, if it comes with this package, or if a file has the
+    name.
+
+    Args:
+        name: Name of the robot.
+        arguments: Values of xacro arguments by name.
+    """
     is_ours = name in shipped_names() or os.path.exists(name)
     return None if is_ours else named_urdf(name, arguments)
 

@@ -183,7 +183,7 @@ def _hint(shape: tuple[int, ...]) -> str:
     if shape == (7,):
         return ": write x y z and a quaternion x y z w as (T[:3], T[3:])"
     if len(shape) == 3 and shape[1:] == (4, 4):
-        return ": solve_batch takes several poses of one tip"
+        return ": use solve_batch for several poses of one tip"
     return f": {ALONE}" if shape == (3,) else ""
 
 

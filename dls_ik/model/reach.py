@@ -422,7 +422,7 @@ def tip_extent(robot: RobotModel) -> Extent:
 # round splits the boxes with the largest bounds.
 MAX_RELEVANT_JOINTS = 5  # maximum number d of joints that change a functional
 MAX_CORNERS = 10_000  # approximate maximum number of corners evaluated in one round
-MAX_SUBDIVISION_ROUNDS = 40  # maximum number of rounds
+MAX_SUBDIVISION_ROUNDS = 40  # maximum number of rounds that split boxes
 # maximum number of corners for a robot, about 1 s; 7 joints need about 1e6
 MAX_REACH_CORNERS = 12_000_000
 ROUND_WORK = 4000  # overhead of a round, as an equivalent number of corners

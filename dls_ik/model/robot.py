@@ -262,11 +262,11 @@ class RobotModel:
 
     @classmethod
     def from_name(cls, name: str, base: str | None = None, tip: TipNames = None) -> RobotModel:
-        """Load a robot that comes with the package, or that an installed library describes.
+        """Load a robot by name, from this package or from an installed library of robots.
 
-        ``dls_ik.model.shipped_names()`` lists the robots of the package. The libraries are
-        example-robot-data, and robot_descriptions, which clones a Git repository at the first use
-        of a robot. Neither comes with this package.
+        ``dls_ik.model.shipped_names()`` lists the robots of this package. The libraries are the
+        Python packages example-robot-data and robot_descriptions, which must be installed
+        separately. At the first use of a robot, robot_descriptions clones a Git repository.
 
         Args:
             name: Name of the robot, such as ``"wam"``, ``"panda"`` or ``"ur5e"``.
@@ -339,7 +339,7 @@ class RobotModel:
         return replace(self, chain=self.chain._replace(lower=low, upper=high), whole=whole)
 
     def locked(self, values: Mapping[str, float]) -> RobotModel:
-        """Return the robot without the freedom of some joints, which are locked at a position.
+        """Return a copy of the robot in which some joints are fixed at given positions.
 
         The new robot has fewer joints: its configurations have no entry for a locked joint. To keep
         all entries instead, solve with ``max_joint_change={"j3": 0.0}`` and a seed.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Expansion of xacro files to URDF text."""
+"""Expand xacro files (XML macros for robot descriptions) to URDF text."""
 
 import re
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from dls_ik.errors import RobotModelError
 from dls_ik.model.files import package_folders, read_file
 from dls_ik.text import listing, quoted
 
-MAX_MANIFEST_BYTES = 1024 * 1024  # maximum size of a package.xml
+MAX_MANIFEST_BYTES = 1024 * 1024  # maximum size of a package.xml; larger files are not read
 
 
 def expanded(
@@ -33,14 +33,16 @@ def expanded(
         packages: Folders of additional ROS packages by name.
 
     Raises:
-        RobotModelError: If xacro is not installed or fails, or the file lacks a given argument.
+        RobotModelError: If xacro is not installed or fails, or if the file has no argument of a
+            given name.
     """
     shown = quoted(str(path))
     try:
         xacro: Any = import_module("xacro")
     except ImportError as error:
         raise RobotModelError(
-            f"{shown} needs xacro: `pip install xacro`, or source ROS 2 with ros-DISTRO-xacro"
+            f"{shown} needs xacro, which is not installed: pip install xacro, or install the "
+            "package ros-DISTRO-xacro and source ROS 2"
         ) from error
     given = _Arguments(
         {n: str(v).lower() if isinstance(v, bool) else str(v) for n, v in arguments.items()}
@@ -59,7 +61,7 @@ def expanded(
         raise RobotModelError(f"xacro cannot expand {shown}: {error}{hint}") from error
     unknown = sorted(set(arguments) - given.asked)
     if unknown:
-        takes = f"arguments: {listing(sorted(given.asked))}" if given.asked else "it has none"
+        takes = f"valid arguments: {listing(sorted(given.asked))}" if given.asked else "it has none"
         raise RobotModelError(f"{shown} has no argument {listing(map(quoted, unknown))}; {takes}")
     return str(document.toxml())
 
@@ -67,8 +69,13 @@ def expanded(
 def _package_of(path: Path, name: str) -> str:
     """Return the folder of the ROS package with a given name.
 
-    The package is searched above the file `path`, next to the package that contains the file, and
-    in AMENT_PREFIX_PATH and ROS_PACKAGE_PATH.
+    The folder is one of the parent folders of the file `path`, or next to the package that contains
+    the file, or in one of the folders of the environment variables AMENT_PREFIX_PATH and
+    ROS_PACKAGE_PATH.
+
+    Args:
+        path: xacro file that refers to the package.
+        name: Name of the package.
 
     Raises:
         RobotModelError: If the package is not found.
@@ -82,13 +89,13 @@ def _package_of(path: Path, name: str) -> str:
         if folder.is_dir():
             return str(folder)
     raise RobotModelError(
-        f"there is no package {quoted(name)} above the file, next to the package of the file, or "
-        "in AMENT_PREFIX_PATH and ROS_PACKAGE_PATH"
+        f"cannot find the ROS package {quoted(name)}: it is not in a parent folder of the file, "
+        "next to the package that contains the file, or in AMENT_PREFIX_PATH or ROS_PACKAGE_PATH"
     )
 
 
 def _package_name(folder: Path) -> str:
-    """Return the name in the ``package.xml`` of a folder; "" if it has no readable package.xml."""
+    """Return the ROS package name in the ``package.xml`` of a folder; "" if there is none."""
     try:
         text = read_file(folder / "package.xml", MAX_MANIFEST_BYTES).decode(errors="replace")
     except OSError:
@@ -98,10 +105,10 @@ def _package_name(folder: Path) -> str:
 
 
 class _Arguments(dict[str, str]):
-    """Values of xacro arguments by name; records the names that xacro looks up.
+    """Dictionary of xacro arguments that records the names that xacro looks up, in `asked`.
 
-    xacro ignores arguments that a file does not declare. The caller finds such arguments, because
-    xacro never looks up their names.
+    xacro silently ignores arguments that a file does not declare, and does not look up their names.
+    Therefore the caller can find such arguments by means of `asked`.
     """
 
     def __init__(self, given: Mapping[str, str]) -> None:

@@ -304,7 +304,7 @@ def arm_points(robot: RobotModel, q: Array) -> list[Array]:
 
 
 def _stick_figure(robot: RobotModel, tip: str, offset: Array, q: Array) -> Array:
-    """Return the positions (m, 3) [m] of base, joints and one tip at q (n,) [rad or m].
+    """Return the positions (m, 3) [m] of the base, the joints and the tip, in the base frame.
 
     Args:
         robot: Robot.

@@ -84,10 +84,12 @@ def check_picture(path: Path) -> None:
 
 
 def save_picture(path: str | os.PathLike[str], figure: Figure, dpi: int = 150) -> None:
-    """Save a figure in the format given by the file suffix; equal figures give equal files.
+    """Save a figure in the format given by the suffix of the file name.
+
+    No date is written, so that equal figures give identical files.
 
     Args:
-        path: File to write.
+        path: File to write, such as ``"arm.svg"``.
         figure: Figure.
         dpi: Resolution [dots per inch].
 

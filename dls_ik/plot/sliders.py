@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""A picture with sliders for notebooks, which is a static picture where no kernel runs."""
+"""Pictures with sliders for Jupyter notebooks.
+
+Without a running Jupyter kernel, such as on a web page, the notebook shows a static picture.
+"""
 
 from __future__ import annotations
 
@@ -17,29 +20,27 @@ from dls_ik.plot.canvas import notebook_png
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-NUM_SLIDER_STEPS = 200  # number of positions of a slider between its two ends
+NUM_SLIDER_STEPS = 200  # number of steps from the lowest to the highest value of a slider
 PNG, TEXT = "image/png", "text/plain"
 SLIDER_WIDTH, SLIDER_NAME_WIDTH = "480px", "130px"
 
 
 class Slider(NamedTuple):
-    """Range and first value of a slider.
-
-    The slider is logarithmic if `is_log` is true.
-    """
+    """Range and start value of a slider."""
 
     lowest: float
     start: float
     highest: float
-    is_log: bool = False
-    label: str = ""  # text before the slider; by default the name of the argument
+    is_log: bool = False  # whether the scale is logarithmic; `lowest` must then be above 0
+    label: str = ""  # text before the slider; if empty, the name of the argument is shown
 
 
 class SliderPicture:
-    """Picture of a drawing function, with a slider for each of its arguments.
+    """Picture that a function draws, with a slider for each argument of the function.
 
-    A notebook shows the sliders if it is the last expression of a cell and ipywidgets is installed.
-    Otherwise, and where no kernel runs, the notebook shows the picture of the start values.
+    As the last expression of a notebook cell, a SliderPicture is shown with its sliders. If
+    ipywidgets is not installed or no Jupyter kernel runs, only the picture for the start values is
+    shown.
 
     Args:
         draw: Function of the arguments in `sliders` that returns a figure.
@@ -53,18 +54,19 @@ class SliderPicture:
         self._box: Any = None
 
     def __repr__(self) -> str:
-        """Return the names and values of the arguments."""
+        """Return a text with the names and current values of the drawing function's arguments."""
         values = ", ".join(f"{name}={value:.4g}" for name, value in self.values.items())
         return f"SliderPicture({values})"
 
     def png(self) -> bytes:
-        """Return the picture of the current values as a PNG file."""
+        """Draw the picture for the current slider values, and return it as PNG data."""
         return notebook_png(self.draw(**self.values))
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        """Return the picture, and the sliders if ipywidgets is installed.
+        """Return the representations of the picture for Jupyter, by MIME type.
 
-        Jupyter shows the sliders, and other readers of a notebook file show the picture.
+        They are a text, a PNG picture and, if ipywidgets is installed, the widget with the sliders.
+        Jupyter shows the widget; programs that cannot run widgets show the PNG picture.
         """
         picture = self.png()
         bundle = {TEXT: repr(self), PNG: base64.b64encode(picture).decode()}
@@ -74,10 +76,12 @@ class SliderPicture:
         return bundle
 
     def widget(self, picture: bytes | None = None) -> Any:
-        """Return the ipywidgets box of the sliders and the picture.
+        """Return the ipywidgets widget that contains the sliders and the picture.
+
+        The widget is created by the first call.
 
         Args:
-            picture: PNG file that is shown first; None stands for the picture of the values.
+            picture: PNG data of the picture to show first; None draws it for the current values.
 
         Raises:
             DlsIkError: If ipywidgets is not installed.
@@ -97,7 +101,10 @@ class SliderPicture:
         return self._box
 
     def _control(self, ipywidgets: Any, name: str) -> Any:
-        """Return the ipywidgets slider of an argument."""
+        """Return an ipywidgets slider for the argument `name` of the drawing function.
+
+        `ipywidgets` is the imported module.
+        """
         slider = self.sliders[name]
         look = {
             "description": slider.label or name,
@@ -115,9 +122,15 @@ class SliderPicture:
         )
 
     def _on_change(self, name: str, image: Any, note: Any) -> Callable[[Any], None]:
-        """Return the callback that draws the picture anew when a slider has moved.
+        """Return a callback that draws the picture again when the slider of an argument has moved.
 
-        If the drawing function refuses the values, the note says why, and the picture stays.
+        If the drawing function raises :class:`DlsIkError`, the picture stays unchanged, and the
+        error message is shown.
+
+        Args:
+            name: Name of the argument.
+            image: Widget that shows the picture.
+            note: Widget that shows the error message.
         """
 
         def redraw(change: Any) -> None:
@@ -132,22 +145,24 @@ class SliderPicture:
 
 
 def with_sliders(draw: Callable[..., Figure], **sliders: Slider) -> SliderPicture:
-    """Return a picture with a slider for each argument of a drawing function.
+    """Return a picture for a notebook, with a slider for each argument of a drawing function.
 
-    As the last expression of a notebook cell, the picture shows itself with its sliders. Where
-    ipywidgets is not installed or no kernel runs, the notebook shows the picture of the start
-    values.
+    As the last expression of a notebook cell, the picture is shown with its sliders. If ipywidgets
+    is not installed or no Jupyter kernel runs, only the picture for the start values is shown.
 
     Args:
         draw: Function of the arguments in `sliders` that returns a figure of :func:`new_figure`.
         **sliders: Range and first value of each argument.
 
     Raises:
-        OptionError: If there is no slider, a start value is not within its range, or a logarithmic
-            range does not start above 0.
+        OptionError: If no slider is given, if a slider's range is empty or does not contain the
+            start value, or if a logarithmic slider's range does not start above 0.
     """
     if not sliders:
-        raise OptionError("sliders is empty; give at least one argument of the drawing function")
+        raise OptionError(
+            "no slider was given; give at least one Slider, named like an argument of the drawing "
+            "function"
+        )
     for name, slider in sliders.items():
         if not slider.lowest <= slider.start <= slider.highest or slider.lowest >= slider.highest:
             raise OptionError(
@@ -156,6 +171,7 @@ def with_sliders(draw: Callable[..., Figure], **sliders: Slider) -> SliderPictur
             )
         if slider.is_log and slider.lowest <= 0.0:
             raise OptionError(
-                f"slider {name} is logarithmic, so lowest must be above 0; got {slider.lowest:g}"
+                f"the slider {name!r} is logarithmic, so its lowest value must be above 0; got "
+                f"{slider.lowest:g}"
             )
     return SliderPicture(draw, sliders)

@@ -118,11 +118,11 @@ class Rules(NamedTuple):
     is_y: bool
     code: str  # rule that adapts D_max, a key of buss_kim_shapes.CODES
     gain: float  # a step that decreases the distance by less than this value ends the run
-    rises: int  # a run ends after this number of rises
-    # True: a rise is a step to a distance above the smallest distance of the run so far.
-    # False: a rise is a step that increases the distance.
+    rises: int  # number of steps with a rise of the distance (see the next field) that ends a run
+    # True: a step with a rise ends at a distance above the smallest distance of the run so far.
+    # False: a step with a rise ends at a larger distance than it starts from.
     is_above_best: bool
-    reached: float  # maximum summed distance of the effectors at a reached target
+    reached: float  # summed distance of the effectors up to which a target counts as reached
     tie: float  # a method wins if its distance exceeds the smallest distance by at most this value
     first: int  # number given to the first step: 0 or 1
     by_reached: bool  # whether sums over targets not reached are divided by the number reached
@@ -139,9 +139,9 @@ RULES_OF_SLIPS: dict[str, tuple[str, Rules]] = {
         "from the correct rows", RULES_AS_PUBLISHED._replace(code=shapes.CODE_MENDED)),
     "ends if a step improves by less than 1e-6": (
         "less than 1e-5", RULES_AS_PUBLISHED._replace(gain=1e-5)),
-    "ends at the 4th step above the smallest distance": (
+    "ends at the 4th step that ends above the smallest distance so far": (
         "at the 3rd", RULES_AS_PUBLISHED._replace(rises=3)),
-    "counts steps above the smallest distance": (
+    "counts steps that end above the smallest distance so far": (
         "steps that increase the distance", RULES_AS_PUBLISHED._replace(is_above_best=False)),
     "reached: distance below 0.0001": (
         "below 0.001", RULES_AS_PUBLISHED._replace(reached=1e-3)),
@@ -176,7 +176,8 @@ def end(distance: Array, rules: Rules) -> int | None:
     """Return the number (from 1) of the step that ends a run; None if no rule ends the run yet.
 
     Args:
-        distance: (s + 1,) trace: summed distances before the first step and after each of s steps.
+        distance: (s + 1,) sums of the four effectors' distances from their targets, before the
+            first step and after each of s steps.
         rules: Rules that end the run.
     """
     better = distance[:-1] - distance[1:]
@@ -195,13 +196,18 @@ FIRST_CHUNK, CHUNK_GROWTH = 50, 1.5
 
 
 def _trace(stepper: Stepper, T: Array, rules: Rules, began: Sequence[float] = ()) -> Array:
-    """Run a method until the rules end the run; return its trace (s + 1,) of summed distances.
+    """Run a method until a rule ends the run; return the distance before and after each step.
+
+    The distance is the sum of the four effectors' distances from their targets.
 
     Args:
-        stepper: Method, in the initial configuration of the run.
+        stepper: Method to run, with the initial configuration.
         T: Target poses (4, 4, 4) of the effectors.
         rules: Rules that end the run.
-        began: Trace of the steps that another method made before; the result begins with it.
+        began: Distances of earlier steps, made by another method; the result begins with them.
+
+    Returns:
+        Distances (s + 1,) for s steps.
     """
     distance, chunk = np.empty(0), FIRST_CHUNK
     while True:
@@ -228,15 +234,17 @@ DLS_THEN_SDLS = "DLS', then SDLS"
 
 
 def _dual_trace(robot: RobotModel, rules: Rules, T: Array) -> Array:
-    """Run DLS', and SDLS after the summed distance has first fallen below SWITCH_DISTANCE.
+    """Run DLS' until the distance is below SWITCH_DISTANCE, and then SDLS until a rule ends it.
+
+    The distance is the sum of the four effectors' distances from their targets.
 
     Args:
-        robot: The double-Y.
+        robot: Robot with the double-Y shape of the paper.
         rules: Rules that end the run.
         T: Target poses (4, 4, 4) of the four effectors.
 
     Returns:
-        The trace (s + 1,): the summed distances before and after each step.
+        Distances (s + 1,) before the first step and after each of s steps.
     """
     stepper = start(robot, "DLS'", rules.code)
     trace, q = np.empty(0), stepper.q
@@ -326,18 +334,19 @@ def run_in_groups(
     progress: Progress,
     title: str,
 ) -> Iterable[list[list[Array]]]:
-    """Run the named methods for the first targets on all cores, in groups of targets.
+    """Run the named methods for the first `samples` targets, in groups of targets, on all cores.
 
     Args:
         samples: Number of targets.
-        robot: The double-Y.
+        robot: Robot with the double-Y shape of the paper.
         names: Names of the methods.
         rules: Rules that select the targets and end the runs.
         progress: Display of the progress.
         title: Text next to the progress.
 
     Yields:
-        The traces of a group: element [target][method] has the summed distances of a run.
+        For each group, the results [target][method]. A result is an array with the sum of the
+        effectors' distances from their targets before and after each step.
     """
     workers = os.cpu_count() or 1
     targets, size = fixed_targets(1, samples, rules.is_y), 4 * workers
@@ -500,7 +509,11 @@ def _agreement(found: Sequence[TargetGroup], rules: Rules, traces: Traces) -> Ro
 
 
 def _moves(rules: Rules) -> tuple[bool, str, bool]:
-    """Return the rules that change the runs, or end them later than as published."""
+    """Return the rules that require new runs of the methods if they differ from other rules.
+
+    The tuple has `is_y`, `code` and `is_above_best`. Changes of the other rules only need the
+    distances of the existing runs to be evaluated again.
+    """
     return rules.is_y, rules.code, rules.is_above_best
 
 
@@ -610,13 +623,14 @@ NOTES = [
     "sums were divided by the number of targets reached (2972) instead of not reached (7028). "
     "Divided by 7028, the distance of SDLS is 0.077 above that of the best method, not 0.182, and "
     "SDLS takes 290 steps, not 686.",
-    "Five rules are fitted to the printed figures, because the paper does not state them: a run "
-    "ends at a step that improves by less than 1e-6, or at the fourth step to a distance above the "
-    "smallest one so far; a target is reached below a distance of 1e-4 (of all 10 000 targets this "
-    "gives 2972, as printed); a method within 1e-5 of the best also wins (the printed wins for "
-    "targets not reached add up to more than their number); the first step has number 0. Our "
-    "targets are the first ones of the paper's 10 000, and columns are correlated, so that the "
-    "mean z^2 may be below 1. docs/lab/figure_4.md compares all 10 000.",
+    "Five rules are fitted to the printed figures, because the paper does not state them. Rule 1: "
+    "a run ends at a step that decreases the distance by less than 1e-6. Rule 2: a run also ends "
+    "at the fourth step after which the distance is above the smallest distance of the run so far. "
+    "Rule 3: a target is reached if the distance is below 1e-4 (of all 10 000 targets this gives "
+    "2972, as printed). Rule 4: a method whose distance is within 1e-5 of the best also wins (the "
+    "printed wins for targets not reached add up to more than their number). Rule 5: the first "
+    "step has number 0. Our targets are the first ones of the paper's 10 000, and columns are "
+    "correlated, so that the mean z^2 may be below 1. docs/lab/figure_4.md compares all 10 000.",
     "As in the text: D_max grows by the decrease of the distance in the last step; a run ends at a "
     "step that improves by less than 1e-5, or at the third step that increases the distance; the "
     "targets are those of the double-Y.",
@@ -674,7 +688,7 @@ FIGURE_4 = Experiment(
                 Column("instead", "instead", is_text=True),
                 *_AGREEMENT,
             ),
-            "Agreement when a single slip or choice is reverted",
+            "Agreement with the printed figures when one slip or choice is reverted",
             series="slips",
         ),
         ResultTable(
@@ -697,8 +711,9 @@ FIGURE_4 = Experiment(
     not_predicted=(
         NotPredicted(
             FITTED,
-            "the targets, the divisor of the means, the rules that end a run and the limit of "
-            "reached targets were chosen so that the figures of this table result",
+            "the targets, the number by which sums are divided to give means, the rules that end "
+            "a run, and the distance up to which a target counts as reached were chosen so that "
+            "the figures of this table result",
         ),
     ),
 )

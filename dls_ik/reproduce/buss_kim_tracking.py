@@ -137,13 +137,15 @@ def run_figure_3(report: Reproduction, progress: Progress) -> None:
 
 
 def _damping_row(robot: RobotModel, damping: float, Ts: Array) -> Row:
-    """Return a row with the summed distance and the mean jerk of DLS and DLS' for a damping.
+    """Run DLS and DLS' with a damping constant along moving targets; return a table row.
 
-    The jerk is the mean change of the step of a joint [rad].
+    The row has two numbers for each method: the distance between tip and target, summed over tips
+    and steps; and the mean absolute difference of a joint's displacements in consecutive steps
+    [rad]. Both ignore the first WARM_UP_STEPS steps.
 
     Args:
-        robot: The double-Y.
-        damping: Damping constant of both methods.
+        robot: Robot with the double-Y shape of the paper.
+        damping: Damping constant lambda of both methods.
         Ts: (t, 4, 4, 4) target poses of the four tips at each step.
     """
     row: Row = {"damping": damping}

@@ -1,6 +1,10 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of Table V of Colome & Torras 2012, and their z-scores against the printed figures."""
+"""Numbers in the columns of Table V of Colome & Torras 2012, and their comparison with the paper.
+
+Each number of a run is compared with the printed number by a z-score: their difference divided by
+the standard deviation of this difference. In this package, a figure is a number in a table.
+"""
 
 from __future__ import annotations
 
@@ -15,23 +19,26 @@ from dls_ik.reproduce.experiment import Row, mean_score, percent_score
 
 
 class Outcomes(NamedTuple):
-    """Results of a method for b pairs of start and goal."""
+    """Results of a method for b pairs of a start configuration and a goal pose."""
 
     solved: NDArray[np.bool_]  # (b,) whether the goal is reached, inside joint limits or not
     inside: NDArray[np.bool_]  # (b,) whether the goal is reached inside the joint limits
-    iterations: Array  # (b,) NaN if unknown
-    residual: Array  # (b,) norm of the final scaled error [m]
-    time: Array | None = None  # (b,) [ms]
+    iterations: Array  # (b,) number of iterations; NaN if the method does not report it
+    residual: Array  # (b,) norm of the final error [m], with the rotation error scaled to [m]
+    time: Array | None = None  # (b,) duration of each solver call [ms]; None if not measured
 
     def of(self, chosen: NDArray[np.int64]) -> Outcomes:
-        """Return the outcomes of the chosen pairs, without times; `chosen` has their indices."""
+        """Return the outcomes of the pairs with the indices `chosen` (c,), without times."""
         return Outcomes(
             self.solved[chosen], self.inside[chosen], self.iterations[chosen], self.residual[chosen]
         )
 
 
 def figures(found: Outcomes) -> Row:
-    """Return the figures of a table row (means and shares over all pairs), by column key."""
+    """Return the numbers of a row of Table V by column key, computed from a method's outcomes.
+
+    The numbers are percentages of solved pairs, and means of iterations, residuals and times.
+    """
     row: Row = {
         "solved_percent": 100.0 * float(found.solved.mean()),
         "in_limits_percent": 100.0 * float(found.inside.mean()),
@@ -46,19 +53,19 @@ def figures(found: Outcomes) -> Row:
     return row
 
 
-# Minimum number of failures from which the standard deviation of the residuals is estimated
+# Number of unsolved pairs below which the standard deviation of their residuals is unreliable
 MIN_FAILURES = 30
 
 
 def scores(found: Outcomes, printed: Row, printed_pairs: int) -> dict[str, float]:
-    """Return the z-scores of our figures minus the printed ones, by column key.
+    """Return the z-score of our number minus the printed number, by column key.
 
-    Columns that lack our figure or the printed one are left out.
+    Columns without a number of ours or without a printed number are left out.
 
     Args:
-        found: Our outcomes.
-        printed: Printed row of the method.
-        printed_pairs: Number of pairs in the paper.
+        found: Our outcomes of a method.
+        printed: Printed row of this method.
+        printed_pairs: Number of pairs of start and goal in the paper.
     """
     row, n = figures(found), len(found.solved)
     shares = ("solved_percent", "in_limits_percent")
@@ -80,15 +87,15 @@ def scores(found: Outcomes, printed: Row, printed_pairs: int) -> dict[str, float
 
 
 def _spread_of_iterations(found: Outcomes, printed: Row, printed_pairs: int) -> float:
-    """Estimate the standard deviation of the number of iterations over all pairs.
+    """Return an estimate of the standard deviation of a method's number of iterations per pair.
 
     A few unsolved pairs cause most of the deviation, and a small sample may have no unsolved pair.
-    Therefore the share of solved pairs is estimated from our sample and the printed one together.
+    Therefore the share of solved pairs is estimated from our pairs and those of the paper together.
 
     Args:
-        found: Our outcomes.
+        found: Our outcomes of the method.
         printed: Printed row of the method.
-        printed_pairs: Number of pairs in the paper.
+        printed_pairs: Number of pairs of start and goal in the paper.
     """
     n, share = len(found.solved), printed["solved_percent"] / 100.0
     p = (float(found.solved.sum()) + printed_pairs * share) / (n + printed_pairs)

@@ -21,7 +21,7 @@ KEYS = (
     "residual", "iterations", "iterations_solved",
 )  # fmt: skip
 COMPARED = ("solved_percent", "in_limits_percent", "iterations", "iterations_solved", "residual")
-NOT_EXPLAINED = ("jt", "residual")  # row and column of the figure that no reading explains
+NOT_EXPLAINED = ("jt", "residual")  # row and column of a printed number that no run reproduces
 FIGURES: dict[str, tuple[float | None, ...]] = {
     "jp": (100.0, 6.8, 42.6, 42.6, 19.4, None, 12.2, 12.2),
     "jt": (40.7, 12.7, 710.6, 504.8, 527.0, 0.302, 209.4, 148.7),
@@ -56,7 +56,7 @@ def printed_rows() -> list[Row]:
     return [{"method": m, **dict(zip(KEYS, f, strict=True))} for m, f in FIGURES.items()]
 
 
-# Rows to whose printed figures a value of the reading "as published" was fitted
+# Rows whose printed numbers were used to choose option values of READING_AS_PUBLISHED
 FITTED_ROWS = ("jt", "jf", "ta", "ctp+sd", "ctp+sd+svf")
 
 # Readings
@@ -151,9 +151,9 @@ READINGS = {reading.name: reading for reading in (READING_AS_PUBLISHED, READING_
 class Slip(NamedTuple):
     """Slip or choice of the published code, and the options that revert it."""
 
-    is_: str  # behaviour of the published code
-    instead: str  # behaviour that the text describes, or another choice
-    options: dict[str, Any]  # options that have the effect of `instead`
+    is_: str  # words for the behaviour of the published code
+    instead: str  # words for the behaviour that the paper describes, or for another choice
+    options: dict[str, Any]  # solver options with which a method has the behaviour `instead`
     rows: tuple[str, ...]  # rows of the table that are run again with these options
 
 

@@ -1,13 +1,18 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Null hypothesis of Table V: both samples of pairs come from the same methods.
+"""Test whether random sampling alone explains our differences from Table V of the paper.
 
-All figures of a run come from the same pairs of start and goal. Therefore the figures are
-correlated, and "one figure of 370 beyond 3 standard deviations" is not the distribution to expect.
-Here this distribution is the bootstrap over pairs: two samples of pairs are drawn with replacement
-from the pairs of a run. The figures of one sample take the place of ours, and the figures of the
-other, rounded as in the paper, take the place of the printed ones. Every statistic of the
-comparison with the paper is computed for each of these pairs of samples.
+The paper is Colome & Torras 2012. Its authors and we ran each method from random start
+configurations to random goal poses, with different random numbers. The null hypothesis is that both
+ran the same methods, so that our numbers and the printed ones differ only by the random choice of
+starts and goals.
+
+All numbers in our table come from the same pairs of start and goal, so they are correlated, and a
+normal distribution of independent z-scores does not apply. The distribution under the null
+hypothesis is therefore computed by a bootstrap: two samples are drawn with replacement from the
+pairs of our run. The numbers of the first sample replace ours; the numbers of the second sample,
+rounded as in the paper, replace the printed ones. The z-scores that result are one draw of the
+distribution.
 """
 
 from __future__ import annotations
@@ -23,26 +28,31 @@ from dls_ik.reproduce.colome_torras_readings import COMPARED, NOT_EXPLAINED, NUM
 from dls_ik.reproduce.experiment import SIGMAS, Row
 
 NUM_BOOTSTRAP_SAMPLES = 400
-DIGITS = {"residual": 3}  # decimals of the printed figures; 1 in all other columns
+DIGITS = {"residual": 3}  # decimals printed in the paper, by column; 1 in all other columns
 # Share of the identity matrix that is added to the correlation matrix to make it invertible
 CORRELATION_SHRINKAGE = 0.1
 
-Scores = Mapping[tuple[str, str], float]  # z-score by (method, column key)
+Scores = Mapping[tuple[str, str], float]  # z-score of the number in a row and column of the table
 
 
 class NullDistribution(NamedTuple):
-    """Bootstrap distribution of the z-scores of all figures, if only chance separates them.
+    """Distribution of the z-scores if our numbers and the printed ones differ only by chance.
 
-    The first half of the draws estimates the covariance of the z-scores, and the second half the
-    distribution of the statistic that uses it: the same draws would be too close to their own mean.
+    The z-scores compare k numbers of Table V in b bootstrap draws; see the module
+    :mod:`dls_ik.reproduce.colome_torras_sampling`. Their covariance is estimated from the first
+    half of the draws. The statistic that uses the covariance is computed for the second half,
+    because it would be too small for draws from which the covariance was estimated.
     """
 
-    names: tuple[tuple[str, str], ...]  # (method, column key) of each figure
-    z: Array  # (b, k) z-scores; 0 where a sample lacks the figure
+    names: tuple[tuple[str, str], ...]  # method and column key of each of the k numbers
+    z: Array  # (b, k) z-scores; 0 if a draw has no value of the number
 
     @property
     def inverse(self) -> Array:
-        """Inverse (k, k) of the covariance, with a correlation matrix that is shrunk a little."""
+        """Inverse (k, k) of the covariance matrix of the z-scores.
+
+        CORRELATION_SHRINKAGE mixes the correlation matrix with the identity to make it invertible.
+        """
         z = self.z[: len(self.z) // 2]
         spread = z.std(axis=0)
         moving = z / np.where(spread > 0.0, spread, 1.0)
@@ -54,22 +64,23 @@ class NullDistribution(NamedTuple):
         return np.asarray(scale[:, None] * inverse * scale)
 
     def vector(self, found: Scores) -> Array:
-        """Return z-scores (k,) in the order of `names`; 0 for a missing figure."""
+        """Return z-scores as an array (k,) in the order of `names`; 0 for missing z-scores."""
         return np.array([found.get(name, 0.0) for name in self.names])
 
 
 def null_distribution(
     outcomes: Mapping[str, Outcomes], rng: np.random.Generator, samples: int, size: int = 0
 ) -> NullDistribution:
-    """Draw pairs of samples from the outcomes of a run, and compare each pair.
+    """Compute the distribution of z-scores under the null hypothesis by a bootstrap.
 
-    The second sample of each pair has as many pairs of start and goal as the paper.
+    Each draw takes two samples, with replacement, from the outcomes of a run: one in place of our
+    run, and one with NUM_PAPER_PAIRS pairs of start and goal in place of the paper's run.
 
     Args:
-        outcomes: Outcomes of each method for the same n pairs of start and goal.
+        outcomes: Outcomes of each method, by name, for the same n pairs of start and goal.
         rng: Source of random numbers.
-        samples: Number b of pairs of samples.
-        size: Size of the first sample of each pair; 0 for that of the run.
+        samples: Number of draws.
+        size: Number of pairs in the sample in place of our run; 0 stands for n.
     """
     n = len(next(iter(outcomes.values())).solved)
     drawn: list[dict[tuple[str, str], float]] = []
@@ -95,18 +106,19 @@ def _as_printed(row: Row) -> Row:
 
 
 def null_test(null: NullDistribution, found: Scores, reading: str) -> Row:
-    """Return a row that compares the z-scores of a run with their distribution under the null.
+    """Return a table row that compares the z-scores of a run with their null distribution.
 
-    The row has the number of figures beyond SIGMAS with the mean and the 99 % quantile that chance
-    gives, and for each statistic the share of bootstrap samples in which it is at least as large as
-    in the run: for the mean of z^2, for z^T C^-1 z with the covariance C of the z-scores, and for
-    the number of figures of ours that are below the printed ones in the column "in limits" or above
-    them, whichever is larger.
+    The row has the number of z-scores with an absolute value above SIGMAS, and the mean and the
+    99 % quantile of this number under the null hypothesis. It also has the p-values (see
+    :func:`share_above`) of these statistics: the mean of z^2; z^T C^-1 z, where C is the covariance
+    of the z-scores; and for each column of Table V the absolute difference of the numbers of
+    positive and negative z-scores.
 
     Args:
-        null: Distribution under the null hypothesis.
-        found: z-scores of the run by (method, column key).
-        reading: Name of the reading.
+        null: Distribution of the z-scores under the null hypothesis.
+        found: z-scores of the run, by method and column key.
+        reading: Name of the run's reading (interpretation of the paper), which is copied to the
+            row.
     """
     z, inverse, other = null.vector(found), null.inverse, null.z[len(null.z) // 2 :]
     beyond = np.sum(np.abs(null.z) > SIGMAS, axis=1)
@@ -130,8 +142,12 @@ def null_test(null: NullDistribution, found: Scores, reading: str) -> Row:
 
 
 def share_above(values: Sequence[float] | Array, value: float) -> float:
-    """Return the p-value of a value: the share of the null distribution that is not below it.
+    """Return the p-value of an observed statistic, which is never 0.
 
-    The value itself counts as one more draw, so that the p-value is never 0.
+    The p-value is (1 + number of `values` that are not below `value`) / (1 + number of `values`).
+
+    Args:
+        values: Values of the statistic in draws from the null distribution.
+        value: Observed value of the statistic.
     """
     return (1.0 + float(np.sum(np.asarray(values) >= value - 1e-9))) / (1.0 + len(values))

@@ -132,18 +132,19 @@ def _row(
     starts: Array,
     printed: Row | None,
 ) -> tuple[Row, Outcomes | None]:
-    """Run the method of a row on all pairs; return the row of figures and z-scores, and outcomes.
+    """Run the method of a table row from all starts; return the row and the outcomes.
 
-    If the method raises an error, return a row with the error message under the key "missing", and
-    None.
+    The row has the numbers of Table V and their z-scores against the printed numbers. If the method
+    raises an error, the row has the error message under the key "missing" instead, and the outcomes
+    are None.
 
     Args:
-        reading: Reading that determines method and options of the row.
-        robot: Robot of the pairs.
+        reading: Interpretation of the paper, with the method and the options of the row.
+        robot: Robot of the starts and goals.
         name: Name of the row.
         goals: (b, 4, 4) goal poses.
         starts: (b, n) start configurations [rad].
-        printed: Printed row; None if the paper has none.
+        printed: Row of the paper; None if the paper has no row of this name.
     """
     method, options = reading.options_of(name)
     row: Row = {"reading": reading.name, "method": name}
@@ -161,11 +162,13 @@ def _row(
 
 
 def _one_by_one(reading: Reading, solver: IkSolver, goals: Array, starts: Array) -> Outcomes:
-    """Solve b pairs one after another on one thread; return the outcomes, including the times.
+    """Solve b pairs of start and goal one after another; return the outcomes with their times.
+
+    All calls run on one thread.
 
     Args:
-        reading: Rules for counting iterations and scaling errors.
-        solver: Solver of the pairs.
+        reading: Interpretation of the paper, with the rule for counting iterations.
+        solver: Solver to call for each pair.
         goals: (b, 4, 4) goal poses.
         starts: (b, n) start configurations [rad].
     """
@@ -182,11 +185,11 @@ def _one_by_one(reading: Reading, solver: IkSolver, goals: Array, starts: Array)
 
 
 def run_in_batches(reading: Reading, solver: IkSolver, goals: Array, starts: Array) -> Outcomes:
-    """Solve b pairs on all cores; return the outcomes, without times.
+    """Solve b pairs of start and goal on all cores; return the outcomes, without times.
 
     Args:
-        reading: Rules for counting iterations and scaling errors.
-        solver: Solver of the pairs.
+        reading: Interpretation of the paper, with the rule for counting iterations.
+        solver: Solver to call for all pairs.
         goals: (b, 4, 4) goal poses.
         starts: (b, n) start configurations [rad].
     """
@@ -225,7 +228,7 @@ def _outcomes(
     return Outcomes(solved, status == Status.SUCCESS, iterations, residual)
 
 
-# Changes by slips
+# Numbers of a method after a slip of the published code is reverted
 
 
 def _change(slip: str, instead: str, method: str, before: Row, mended: Row) -> Row:
@@ -295,7 +298,12 @@ def verdict(rows: Sequence[Row], reading: str) -> Row:
 
 
 def _all_scores(rows: Sequence[Row], reading: str) -> list[tuple[str, str, float]]:
-    """Return (method, column key, z-score) of all compared figures of a reading."""
+    """Return a list of (method, column key, z-score) for the rows of one reading.
+
+    Args:
+        rows: Rows of all readings (interpretations of the paper).
+        reading: Name of the reading.
+    """
     chosen = (row for row in rows if row["reading"] == reading)
     return [(row["method"], key, z) for row in chosen for key, z in row.get("z", {}).items()]
 
@@ -347,8 +355,9 @@ def notes(rows: Sequence[Row]) -> list[str]:
     others = ", ".join(row["method"] for row in differing if row not in known)
     if others:
         found.append(
-            f"{others}: some figures differ by more than 3 standard deviations even as published. "
-            "The last table has how often chance alone causes this."
+            f"{others}: some of our figures differ from the printed ones by more than 3 standard "
+            "deviations, although the methods are run as published. The last table shows how many "
+            "such differences chance alone causes."
         )
     missing = dict.fromkeys(row["missing"] for row in rows if "missing" in row)
     for reason in missing:
@@ -436,7 +445,7 @@ TABLE_V = Experiment(
     tables=(
         ResultTable(
             (_METHOD, _NAME, *_SHARES, *_ITERATIONS, _LARGEST),
-            "As published: the methods of text and Matlab file, with four fitted values",
+            "As published: methods from the paper and the Matlab file, with four fitted values",
             where={"reading": PUBLISHED_READING_NAME},
         ),
         ResultTable(
@@ -465,7 +474,7 @@ TABLE_V = Experiment(
                     for column in (each._replace(is_plain=True), _changed(each))
                 ),
             ),
-            "Our figures when a single slip or choice is reverted, or is that of the Matlab file",
+            "Our figures when one slip or choice is reverted, or taken from the Matlab file",
             series="slips",
         ),
         ResultTable(
@@ -503,8 +512,8 @@ TABLE_V = Experiment(
                 Column("covariance_p", "with covariance: p", ".2g"),
                 Column("sign_in_limits_percent_p", "signs in limits: p", ".2g"),
             ),
-            "Statistics of chance: p if only sampling separates our figures from the printed ones "
-            "(bootstrap over pairs, without JT's residual)",
+            "Statistics of chance: p-values, if our figures and the printed ones differ only by "
+            "random sampling (bootstrap over pairs of start and goal, without JT's residual)",
             series="null",
             is_verdict=False,
         ),
@@ -519,8 +528,9 @@ TABLE_V = Experiment(
     not_predicted=(
         NotPredicted(
             FITTED,
-            "the stop at 0.005 was fitted to jt, the bound 0.02 to jf, the margin 0.1 to ctp+sd "
-            "and ctp+sd+svf, the sign of the criterion to ta",
+            "the error tolerance 0.005 was fitted to the row jt, the bound 0.02 to the row jf, "
+            "the margin 0.1 to the rows ctp+sd and ctp+sd+svf, and the sign of the criterion to "
+            "the row ta",
             {"method": FITTED_ROWS},
         ),
     ),

@@ -1,10 +1,11 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Variants of rows of Table V that no option of the package has, computed with NumPy.
+"""Variants of methods in Table V for which the solver has no option, computed with NumPy.
 
-The Matlab file of the authors (see docs/lab/table_v.md) differs from the reading "as published" in
-some ways that the solver has no option for. Here these variants run on all pairs of start and goal
-at once.
+The table is that of Colome & Torras 2012. We run it in interpretations of the paper, see
+:class:`dls_ik.reproduce.colome_torras_readings.Reading`. In the interpretation "as published", a
+few methods differ from the authors' Matlab file (see docs/lab/table_v.md). This module implements
+the steps of the Matlab file for b starts and goals at once.
 """
 
 from __future__ import annotations
@@ -19,28 +20,34 @@ from dls_ik.core.types import Array
 from dls_ik.model.robot import RobotModel
 from dls_ik.reproduce.colome_torras_outcomes import Outcomes
 
-TOLERANCE = 5e-3  # norm of the error at which a run ends
+TOLERANCE = 5e-3  # a run ends when the norm of the error is smaller
 MAX_ITERATIONS = 250
-SMALLEST_STEP = 1e-4  # the Matlab file also ends a run at a step with a smaller norm
-TP_MARGIN, TP_PUSH = 0.1, 0.2  # margin of TP as a share of the range; gain of its push toward zero
-MAX_STEP = 0.5  # gamma_max of SD
+SMALLEST_STEP = 1e-4  # [rad] the Matlab file also ends a run at a step dq with a smaller norm
+# TP_MARGIN: width of the zone next to each joint limit, as a share of the joint's range.
+# TP_PUSH: gain with which TP displaces joints in this zone toward position 0.
+TP_MARGIN, TP_PUSH = 0.1, 0.2
+MAX_STEP = 0.5  # [rad] option gamma_max of SD: bound of the joint displacements in a step
 
-# A step: (robot, q (b, n), e (b, 6)) -> (start of the step (b, n), dq (b, n))
+# Function of a robot, configurations q (b, n) and pose errors (b, 6). It returns configurations
+# (b, n), either q or q clipped to the joint limits, and joint displacements (b, n) to add to them.
 StepFunction = Callable[[RobotModel, Array, Array], tuple[Array, Array]]
 
 
 class RowVariant(NamedTuple):
-    """Variant of a row of Table V."""
+    """Variant of a method of Table V, and the texts that describe the difference in a report."""
 
-    is_: str  # choice of the reading "as published"
-    instead: str  # choice of the variant, as in the Matlab file
-    row: str
+    is_: str  # behaviour of the method in the reading "as published"
+    instead: str  # behaviour of the variant, as in the Matlab file
+    row: str  # name of the method, and of its row in the table
     step: StepFunction
-    smallest_step: float = 0.0  # a run ends at a step with a smaller norm
+    smallest_step: float = 0.0  # [rad] a run ends at a step dq with a smaller norm
 
 
 def pose_error(goals: Array, poses: Array) -> Array:
-    """Return errors (b, 6): position error [m], and axis times sine of the angle of rotation.
+    """Return pose errors (b, 6): goal minus current position [m], and the rotation error.
+
+    The rotation error is the axis of the rotation from the current to the goal orientation, times
+    the sine of its angle.
 
     Args:
         goals: (b, 4, 4) goal poses.
@@ -57,7 +64,15 @@ def times(A: Array, v: Array) -> Array:
 
 
 def jt_step(robot: RobotModel, q: Array, e: Array) -> tuple[Array, Array]:
-    """Return q and steps of JT: J^T e with the length that minimizes the error to first order."""
+    """Return the configurations q, and the joint displacements of the Jacobian transpose (JT).
+
+    A displacement is a J^T e, where the scalar a minimizes the norm of e - J (a J^T e).
+
+    Args:
+        robot: Robot of the Jacobian J.
+        q: (b, n) configurations [rad].
+        e: (b, 6) pose errors.
+    """
     J = robot.jacobian(q)
     dq = np.einsum("brc,br->bc", J, e)
     moved = times(J, dq)
@@ -66,9 +81,15 @@ def jt_step(robot: RobotModel, q: Array, e: Array) -> tuple[Array, Array]:
 
 
 def jc_step(robot: RobotModel, q: Array, e: Array) -> tuple[Array, Array]:
-    """Return configurations with joints set on their limits, and steps of JC without these joints.
+    """Return q clipped to the joint limits, and the joint displacements of joint clamping (JC).
 
-    The error is that of q, the Jacobian that of the returned configurations.
+    Joints outside their limits in q have the displacement 0. The other joints move by the
+    pseudoinverse of the Jacobian at the clipped configuration, applied to the error of q.
+
+    Args:
+        robot: Robot with the limits.
+        q: (b, n) configurations [rad].
+        e: (b, 6) pose errors of q.
     """
     free = ((q >= robot.lower) & (q <= robot.upper)).astype(float)
     q = np.clip(q, robot.lower, robot.upper)
@@ -77,7 +98,15 @@ def jc_step(robot: RobotModel, q: Array, e: Array) -> tuple[Array, Array]:
 
 
 def activation(robot: RobotModel, q: Array, margin: float) -> Array:
-    """Return the activation (b, n) of each joint: 0 outside the margin, 1 at a limit and beyond."""
+    """Return the limit activation (b, n) of each joint, from 0 (far from limits) to 1 (at a limit).
+
+    The activation rises smoothly from 0 to 1 in a zone next to each limit; beyond a limit it is 1.
+
+    Args:
+        robot: Robot with the limits.
+        q: (b, n) configurations [rad].
+        margin: Width of the zone as a share of the joint's range.
+    """
     width = margin * (robot.upper - robot.lower)
     depth = np.maximum(robot.lower + width - q, q - robot.upper + width) / width
     u = np.clip(depth, 1e-3, 1.0 - 1e-3)
@@ -86,13 +115,18 @@ def activation(robot: RobotModel, q: Array, margin: float) -> Array:
 
 
 def tp_step(robot: RobotModel, q: Array, e: Array, compensates: bool) -> tuple[Array, Array]:
-    """Return q and steps of TP, whose push is divided by the activation.
+    """Return the configurations q, and the joint displacements of the task-priority method (TP).
+
+    Joints with an activation h > 0 (close to a limit, see :func:`activation`) are displaced toward
+    position 0 by -TP_PUSH q / h, a displacement that grows as h decreases, as in the authors' code.
+    The other joints move by the pseudoinverse of their columns of the Jacobian.
 
     Args:
         robot: Robot with the limits.
         q: (b, n) configurations [rad].
-        e: (b, 6) errors.
-        compensates: Whether the other joints compensate the error that the push causes.
+        e: (b, 6) pose errors.
+        compensates: Whether the other joints also correct the pose error that the displacement of
+            the joints close to a limit causes; if False, they correct only `e`.
     """
     h, J = activation(robot, q, TP_MARGIN), robot.jacobian(q)
     push = np.where(h > 0.0, -TP_PUSH * q / np.where(h > 0.0, h, 1.0), 0.0)
@@ -101,20 +135,26 @@ def tp_step(robot: RobotModel, q: Array, e: Array, compensates: bool) -> tuple[A
 
 
 def sd_step(robot: RobotModel, q: Array, e: Array, by_direction: bool) -> tuple[Array, Array]:
-    """Return q and steps of SD, which bounds the largest signed component.
+    """Return the configurations q, and the displacements of selectively damped least squares (SD).
+
+    The displacement along each singular direction is scaled so that its largest component is within
+    a bound; as in the authors' code, a negative component may exceed the bound in magnitude. The
+    bound of direction i is MAX_STEP min(1, s_i / sum_j |v_ij| c_j), where s_i is the singular
+    value, v_i the right singular vector, and c_j the norm of column j of the Jacobian. The largest
+    component of the sum of these displacements is at most MAX_STEP.
 
     Args:
         robot: Robot of the Jacobian.
         q: (b, n) configurations [rad].
-        e: (b, 6) errors.
-        by_direction: Whether the bound of direction i has the norm of column i of J in each term,
-            as in the Matlab file, instead of the norm of the column of the joint.
+        e: (b, 6) pose errors.
+        by_direction: Whether c_i replaces c_j in the sum, as in the Matlab file.
     """
     J = robot.jacobian(q)
     U, s, Vt = np.linalg.svd(J, full_matrices=False)
     columns = np.linalg.norm(J, axis=1)  # (b, n)
     sums = np.abs(Vt).sum(axis=2) * columns[:, :6] if by_direction else times(np.abs(Vt), columns)
-    w = (np.einsum("bri,br->bi", U, e) / s)[:, :, None] * Vt  # (b, 6, n), one row per direction
+    # Displacements (b, 6, n) along the six singular directions
+    w = (np.einsum("bri,br->bi", U, e) / s)[:, :, None] * Vt
     total = _bounded(w, MAX_STEP * np.minimum(1.0, s / sums)[:, :, None]).sum(axis=1)
     return q, _bounded(total, np.full((len(q), 1), MAX_STEP))
 
@@ -132,7 +172,7 @@ VARIANTS = (
             partial(sd_step, by_direction=True)),
 )  # fmt: skip
 
-# The rows as published, with which a test compares the solver
+# Steps of methods as in the reading "as published"; a test compares the solver with them
 ROWS: Mapping[str, StepFunction] = {
     "jt": jt_step,
     "jc": jc_step,
@@ -144,14 +184,16 @@ ROWS: Mapping[str, StepFunction] = {
 def run_variant(
     robot: RobotModel, step: StepFunction, goals: Array, starts: Array, smallest_step: float = 0.0
 ) -> Outcomes:
-    """Run a row from every start to its goal, and return the outcomes.
+    """Repeat a method's step from each start until its goal is reached; return the outcomes.
+
+    A run ends if the norm of the pose error is below TOLERANCE, or after MAX_ITERATIONS steps.
 
     Args:
-        robot: Robot of the pairs.
-        step: Step of the row.
+        robot: Robot of the starts and goals.
+        step: Function that computes one step of the method.
         goals: (b, 4, 4) goal poses.
         starts: (b, n) start configurations [rad].
-        smallest_step: A run ends at a step with a smaller norm, and keeps its error.
+        smallest_step: Minimum norm of a step [rad]; a run also ends after a smaller step.
     """
     q = np.array(starts)
     iterations = np.full(len(q), MAX_ITERATIONS + 1.0)

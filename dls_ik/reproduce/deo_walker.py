@@ -163,7 +163,8 @@ def append(report: Reproduction, row: Row) -> None:
 NOT_PREDICTED = (
     NotPredicted(
         TAUTOLOGICAL,
-        f"optimal damping bounds the norm of the joint velocity by Delta = {DELTA:g}",
+        "optimal damping chooses the damping so that the norm of the joint velocity is at most "
+        f"Delta = {DELTA:g}",
         columns=("peak", "over_percent"),
     ),
     NotPredicted(
@@ -235,13 +236,14 @@ def run_rectangle(
     progress: Progress,
     columns: Callable[[PathResult], Row] = lambda motion: {},
 ) -> None:
-    """Follow the rectangle with every method, and add a row for each method to the report.
+    """Move the planar arm along a rectangle with each method; add a row per method to the report.
 
     Args:
         report: Report of the experiment.
         methods: Methods by name.
         progress: Display of the progress.
-        columns: Function that returns additional columns of a row, given the motion of a method.
+        columns: Function that returns additional numbers of a row by column key, given the motion
+            of a method.
     """
     robot, path = planar_robot(PLANAR_LINKS), rectangle(report.samples)
     dt = PLANAR_DURATION / report.samples

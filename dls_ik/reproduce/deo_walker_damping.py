@@ -226,8 +226,9 @@ def steep_row(least: float) -> Row:
     return {"least": least, "factor": iterates(norm, 18)[-1], **counts}
 
 
-SUBTASK = np.radians([-30.0, 0.0, 0.0]) - PLANAR_START  # v: toward the reference of Figure 7
-TIP_VELOCITY = DIRECTIONS["X"]  # direction of the first side of the rectangle
+# Joint velocity v of the subtask [rad/s]: from the start to the reference configuration of Figure 7
+SUBTASK = np.radians([-30.0, 0.0, 0.0]) - PLANAR_START
+TIP_VELOCITY = DIRECTIONS["X"]  # desired tip velocity, along the first side of the rectangle
 
 
 # Errata: the equations as printed, corrected, and computed in another way
@@ -247,9 +248,11 @@ def errata_rows() -> list[Row]:
     gamma = U.T @ x_dot
     inverse = J.T @ np.linalg.inv(J @ J.T + lambda_ * np.eye(2))
     total = inverse @ x_dot + (np.eye(3) - inverse @ J) @ v / lambda_
-    other = inverse @ x_dot - (np.eye(3) - inverse @ J) @ v / lambda_  # +grad h = -v in (26)
+    # Equation (26) as printed has +grad h, which is -v
+    other = inverse @ x_dot - (np.eye(3) - inverse @ J) @ v / lambda_
     by_27 = float(total_norm(J, x_dot, v, 0.0)(np.array(lambda_)))
-    stacked = np.vstack([J, np.sqrt(lambda_) * np.eye(3)])  # one least-squares problem for (21)
+    # The minimization (21), written as a linear least-squares problem with this matrix
+    stacked = np.vstack([J, np.sqrt(lambda_) * np.eye(3)])
     aim = np.concatenate([x_dot, v / np.sqrt(lambda_)])
     least = np.linalg.lstsq(stacked, aim)[0]
     lost = float(np.linalg.norm(x_dot - J @ inverse @ x_dot))

@@ -48,12 +48,13 @@ class Reproduction:
     complete: bool = False
     only: tuple[str, ...] = ()  # names of the rows to run; empty: all
     reading: str = ""  # name of the reading (interpretation of the paper) to run; empty: all
-    counts: dict[str, dict[str, int]] = field(default_factory=dict)  # see count_figures
+    counts: dict[str, dict[str, int]] = field(default_factory=dict)  # result of count_figures
 
 
 # Statistics
 
-# |z| above which figures differ; chance alone causes this in one of 370 independent figures
+# A number of ours is marked as different from the printed one if the absolute z-score of the
+# difference is larger; chance alone causes this for 1 of 370 independent numbers.
 SIGMAS = 3.0
 MAX_SCORE = 99.0  # |z| of figures that differ although their standard deviation is 0
 
@@ -171,9 +172,10 @@ class ResultTable:
     series: str = ""  # key of report.series with the rows; empty: report.rows
 
     def is_shown(self, report: Reproduction) -> bool:
-        """Return whether the table has rows, or would have rows if the report were complete.
+        """Return whether the table is shown; a table is hidden if it can have no rows.
 
-        A table of one reading has none if the report has only another reading.
+        A table of one reading (interpretation of the paper) is hidden if only another reading is
+        run. A table of a series is hidden until the series has rows.
         """
         is_other = (
             bool(report.reading) and self.where.get("reading", report.reading) != report.reading
@@ -187,8 +189,8 @@ class ResultTable:
     def pairs(self, report: Reproduction) -> list[tuple[Row, Row]]:
         """Return (our row, printed row) for each line of the table, in the order of `lines`.
 
-        The printed row is empty if the paper prints none. Our row has only the names if we have
-        none.
+        If the paper prints no row for our row, the printed row is empty. If we have no row for a
+        printed row, our row has only the cells of the columns that identify the row (`is_name`).
         """
         rows = report.series.get(self.series, []) if self.series else report.rows
         measured = [row for row in rows if self._has(row)]
@@ -262,25 +264,30 @@ def _text(column: Column, value: Any) -> str:
     return format(value, column.form) if not isinstance(value, str) else value
 
 
-# Origin of the agreement of a figure
+# Reasons why a number of ours may agree with the printed number; see ORIGINS
 
-PREDICTED = "predicted"  # no value of the run was chosen with the help of this printed figure
-FITTED = "fitted"  # a value of the run was chosen so that this printed figure results
-TAUTOLOGICAL = "tautological"  # the run enforces the figure, as a bound
+PREDICTED = "predicted"  # the printed number was not used to choose any setting of the run
+FITTED = "fitted"  # a setting of the run was chosen so that the run gives the printed number
+TAUTOLOGICAL = "tautological"  # a setting, such as a bound, forces the run to give this number
 IN_WORDS = "in words"  # the paper states the result in words, not as a number
 ORIGINS = (PREDICTED, FITTED, TAUTOLOGICAL, IN_WORDS)
 
 
 class NotPredicted(NamedTuple):
-    """Printed figures that a run does not predict, and the reason."""
+    """Selection of numbers whose agreement with the paper proves nothing, and the reason.
+
+    A number is selected by its row and its column.
+    """
 
     origin: str  # FITTED or TAUTOLOGICAL
     reason: str
-    rows: Mapping[str, tuple[Any, ...]] = {}  # allowed values by key of our row; empty: all rows
-    columns: tuple[str, ...] = ()  # keys of the columns; empty: all columns
+    # Conditions on a row: the value for each of these keys is one of the given values. Empty
+    # selects all rows.
+    rows: Mapping[str, tuple[Any, ...]] = {}
+    columns: tuple[str, ...] = ()  # keys of the selected columns; empty selects all columns
 
     def has(self, row: Row, key: str) -> bool:
-        """Return whether the figure with a column key in our row is one of these figures."""
+        """Return whether the number in the column `key` of our row `row` is selected."""
         is_row = all(row.get(name) in values for name, values in self.rows.items())
         return is_row and (not self.columns or key in self.columns)
 
@@ -332,7 +339,7 @@ class Experiment:
     is_sampled: bool = False  # whether a mark means a difference larger than the sampling errors
     row_names: tuple[str, ...] = ()  # names of rows that can be run alone
     readings: tuple[str, ...] = ()  # names of the readings (interpretations of the paper)
-    not_predicted: tuple[NotPredicted, ...] = ()  # all other compared figures are predicted
+    not_predicted: tuple[NotPredicted, ...] = ()  # numbers that are not PREDICTED; all others are
 
     @property
     def mark_means(self) -> str:
@@ -364,11 +371,14 @@ class Experiment:
         )
 
     def origin(self, row: Row, column: Column) -> str:
-        """Return why our figure may agree with the printed one: one of ORIGINS.
+        """Return the reason why a number of ours may agree with the paper: one of ORIGINS.
+
+        The reasons are "predicted", "fitted", "tautological" and "in words"; see the constants
+        PREDICTED, FITTED, TAUTOLOGICAL and IN_WORDS.
 
         Args:
-            row: Our row.
-            column: Column of the figure.
+            row: Our row that contains the number.
+            column: Column that contains the number.
         """
         if column.is_text:
             return IN_WORDS
@@ -444,7 +454,9 @@ def _check_known(each: Experiment, kind: str, given: Sequence[str], known: Seque
 
 
 def complete(experiment: Experiment, report: Reproduction, progress: Progress) -> None:
-    """Run an experiment, and fill the report.
+    """Run an experiment, and add its results to a report.
+
+    If an exception interrupts the run, the report has the rows finished so far.
 
     Args:
         experiment: Experiment to run.
@@ -459,18 +471,19 @@ def complete(experiment: Experiment, report: Reproduction, progress: Progress) -
 
 
 def count_figures(experiment: Experiment, report: Reproduction) -> dict[str, dict[str, int]]:
-    """Count the printed figures that are compared with ours, and those that agree, by origin.
+    """Count the printed results that are compared with ours, and how many of them agree.
 
-    Tables and columns that are not part of the verdict, such as times, are not counted, nor are
-    numbers of ours next to words of the paper. All counts are 0 if the samples are too few
-    (:meth:`Experiment.is_comparable`).
+    The results are counted separately for each of ORIGINS (see :meth:`Experiment.origin`). Not
+    counted are tables with ``is_verdict=False``, columns with ``is_compared=False``, such as times,
+    and numbers of ours where the paper prints words. All counts are 0 if the report has too few
+    samples (:meth:`Experiment.is_comparable`).
 
     Args:
         experiment: Experiment of the report.
         report: Report to count; it may be incomplete.
 
     Returns:
-        For each of ORIGINS the numbers ``agree`` and ``compared``.
+        Dictionary with the counts ``agree`` and ``compared`` for each of ORIGINS.
     """
     counts = {origin: {"agree": 0, "compared": 0} for origin in ORIGINS}
     if not experiment.is_comparable(report):

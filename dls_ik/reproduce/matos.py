@@ -227,15 +227,16 @@ def _solving(robot: RobotModel, task: Task) -> Solve:
 
 
 def _row(method: str, q: Array, T: Array, iterations: int) -> Row:
-    """Return the row of a waypoint: goal positions of the servos, and errors of the tool.
+    """Return a table row for one waypoint: goal positions of the servos, and errors of the tool.
 
-    Errors are computed for the solution, and for the solution rounded to ticks.
+    The goal positions are integers in the unit of the servos (ticks). The errors are computed for
+    the solution, and again after the solution is rounded to ticks.
 
     Args:
-        method: Name of the method.
-        q: Solution (5,) [rad].
-        T: Target pose (4, 4) [cm].
-        iterations: Number of iterations.
+        method: Name of the method that found the solution.
+        q: Solution (5,), joint positions [rad].
+        T: Target pose (4, 4) of the tool [cm].
+        iterations: Number of iterations of the method.
     """
     goal_positions = ticks(q)
     before, after = _deviation(q, T), _deviation(angles(goal_positions), T)

@@ -71,8 +71,8 @@ class Section(NamedTuple):
     notes: Sequence[str]
     legend: str  # legend of the tables; may be empty
     picture: bytes  # SVG
-    counts: Mapping[str, Mapping[str, int]]  # see count_figures
-    reasons: tuple[tuple[str, str], ...]  # origin and reason of figures that are not predicted
+    counts: Mapping[str, Mapping[str, int]]  # result of experiment.count_figures
+    reasons: tuple[tuple[str, str], ...]  # origin and reason of each NotPredicted of the experiment
 
 
 class Document(NamedTuple):
@@ -169,9 +169,12 @@ def _svg(each: Experiment, report: Reproduction) -> bytes:
 
 
 def verdicts(document: Document) -> WideTable:
-    """Return a table that counts agreeing and compared figures, for each paper and origin.
+    """Return a table with a row for each paper and cells such as "12 of 14".
 
-    If there are several papers, the last row has the name "all" and the sums.
+    A cell counts the printed results that agree with ours, of those that are compared. There is a
+    column for each reason why results may agree, see
+    :meth:`dls_ik.reproduce.experiment.Experiment.origin`. If there are several papers, a last row
+    with the name "all" has the sums.
     """
     papers = [(paper, list(some)) for paper, some in _by_paper(document)]
     if len(papers) > 1:
@@ -195,9 +198,10 @@ def _by_paper(document: Document) -> list[tuple[str, list[Section]]]:
 
 VERDICT = "Printed figures that agree with ours, without times"
 VERDICT_LEGEND = (
-    "predicted: no value of the run was chosen with the help of the figure; fitted: a value of the "
-    "run was chosen so that the figure results; tautological: the run enforces the figure; in "
-    "words: the paper states a result, not a number. Only predicted figures test the reproduction."
+    "predicted: the printed figure was not used to choose any setting of the run; fitted: a "
+    "setting was chosen so that the run gives the printed figure; tautological: a setting, such as "
+    "a bound, forces the run to give this figure; in words: the paper states a result in words, "
+    "not as a number. Only predicted figures test the reproduction."
 )
 
 

@@ -86,7 +86,7 @@ class Scenario(NamedTuple):
     links: tuple[float, ...]  # lengths [m]
     start: tuple[float, ...]  # initial joint positions [rad]
     goal: tuple[float, float]  # x, y [m]
-    printed: tuple[tuple[int | str, ...], ...]  # iterations and trajectory of each method
+    printed: tuple[tuple[int | str, ...], ...]  # for each method: iterations, words on its motion
 
     @property
     def is_reachable(self) -> bool:
@@ -139,8 +139,9 @@ NOTES = [
     "of iterations 1 to 5 reproduce these numbers up to rounding, and are round numbers "
     "themselves. With them, the other two methods take the printed numbers of iterations, and DLS "
     "follows its printed trace. A rotation of the whole plane would give the same results.",
-    "For 2 links they were found by a search over round lengths and angles: with this start and "
-    "these links, all six printed numbers of iterations for the target in reach result.",
+    "The links and the start of the chain of 2 links were found by a search over round lengths and "
+    "angles. A run with them reproduces all six printed numbers of iterations for the target in "
+    "reach.",
     "The goals out of reach are assumed: they are on the line from the base to the goal in reach, "
     "with the same chain. The paper does not define 'converged to the target line', but read it "
     "off a plot. Here it means that the distance stays within 0.01 of the minimum possible "
@@ -203,16 +204,18 @@ def follow(
 
 
 def row_of(scenario: Scenario, method: str, q: Array, distance: Array) -> Row:
-    """Return the row of a method in a scenario, computed from its iterations.
+    """Return the table row of a method in a scenario, computed from the method's iterations.
 
-    The row has the numbers of iterations to the goal (to the target line, if out of reach), the
-    share of steps in which a joint turns back [percent], and the excess rotation [rad].
+    The row has three results: the number of iterations until the tip is at the goal, or until it
+    stays close to the minimum possible distance if the goal is out of reach; the percentage of
+    displacements of a joint that are opposite to the previous displacement; and the rotation of
+    all joints in excess of the difference between their first and last positions [rad].
 
     Args:
-        scenario: Scenario of the run.
+        scenario: Chain, start and goal of the run.
         method: Name of the method.
         q: (i, n) joint positions [rad] in each iteration.
-        distance: (i,) distances from the goal [m] in each iteration.
+        distance: (i,) distances of the tip from the goal [m] in each iteration.
     """
     row: Row = {"table": _table(scenario), "scenario": scenario.name, "method": method}
     if scenario.is_reachable:
@@ -380,8 +383,8 @@ TABLE_4_4 = Experiment(
     not_predicted=(
         NotPredicted(
             FITTED,
-            "lengths and start of the chain of 2 links were searched for, so that the six printed "
-            "numbers of iterations for the target in reach result",
+            "the lengths and the start of the chain of 2 links were chosen so that the run "
+            "reproduces the six printed numbers of iterations for the target in reach",
             {"scenario": ("2 links",)},
             ("coarse", "fine"),
         ),

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Solver calls: one pose with a timeout, and batches on all cores."""
+"""Functions that call the solver for one pose with a timeout, or for many poses on all cores."""
 
 from __future__ import annotations
 

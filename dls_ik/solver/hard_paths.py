@@ -79,14 +79,14 @@ class PosePath(NamedTuple):
 
 
 class BareRun(NamedTuple):
-    """Speeds and largest error of a method that follows a path by one step per pose."""
+    """Joint speeds and largest error of a method that makes a single step toward each path pose."""
 
     speeds: Array  # (t - 1,) speed of the fastest joint in each step [rad/s or m/s]
     error: float  # maximum position error [m]; if the tip only rotates, rotation error [rad]
 
     @property
     def peak(self) -> float:
-        """Maximum speed of any joint [rad/s or m/s]."""
+        """Maximum speed of any joint during the run [rad/s or m/s]."""
         return float(self.speeds.max())
 
 
@@ -103,10 +103,13 @@ class HardPath(NamedTuple):
         return self.runs[0].peak / max(run.peak for run in self.runs[1:])
 
     def peaks(self, run: BareRun) -> list[float]:
-        """Return the peak joint speed of a run in each pass [rad/s or m/s].
+        """Return the maximum joint speed for each pass of a run by the singularity [rad/s or m/s].
 
-        A lap passes the singular configuration twice, forward and back; it comes to the edge of the
-        reach once.
+        The path goes forward and back in each of LAPS laps. A lap passes a singular configuration
+        inside the reach twice; it comes to a singular configuration at the edge of the reach once.
+
+        Args:
+            run: Run of a method along this path.
         """
         passes = LAPS if self.path.about == PATH_TO_EDGE else 2 * LAPS
         return [float(speeds.max()) for speeds in np.array_split(run.speeds, passes)]

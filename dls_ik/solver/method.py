@@ -42,7 +42,7 @@ _PARTS: dict[str, tuple[str, int, dict[str, Any]]] = {
     "odls": (PART_KINDS[0], damping.JD, {"policy": "optimal"}),
 }
 
-FORMER_NAMES = {"wln": "gwln"}  # current name by former name of a part
+FORMER_NAMES = {"wln": "gwln"}  # {former name: current name} of renamed method parts
 
 # Long names of the parts, and of the methods that do not consist of parts.
 _LONG_NAMES = {

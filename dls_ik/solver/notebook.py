@@ -114,7 +114,10 @@ def path_html(result: Any, about: str) -> str:
 
 
 def solutions_html(result: Any, about: str) -> str:
-    """Return the HTML of :class:`IkSolutions`: a row for each solution, with its family and errors.
+    """Return an HTML table of :class:`IkSolutions`, with a row for each solution.
+
+    A row has the solution's index, its family number (:attr:`IkSolutions.families`), the joint
+    positions and the errors.
 
     Args:
         result: Solutions of one pose.

@@ -142,7 +142,7 @@ def batch_poses(Ts: Any, k: int, position_only: Sequence[bool] = ()) -> Array:
         quaternions = np.broadcast_to(IDENTITY, (*given.shape[:-1], 4))
         return matrices(given, quaternions).reshape(-1, k, 4, 4)
     is_single = given.shape == (*tips, 4, 4)
-    hint = ": solve takes a single pose, solve_batch a list of it" if is_single else ""
+    hint = ": use solve for a single pose, or solve_batch with a list of poses" if is_single else ""
     raise PoseError(f"{_batch_forms(tips)}; got an array of shape {given.shape}{hint}")
 
 

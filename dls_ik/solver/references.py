@@ -12,7 +12,8 @@ from collections.abc import Iterable
 
 from dls_ik.solver.method import method_info
 
-# Each entry holds: entry type, authors, title, journal or proceedings, year, further fields.
+# Papers by the short citation used in docstrings. A value has the BibTeX entry type, the authors,
+# the title, the journal or proceedings, the year, and further BibTeX fields.
 _PAPERS: dict[str, tuple[str, str, str, str, int, dict[str, str]]] = {
     "Buss & Kim 2004": (
         "article", "Buss, Samuel R. and Kim, Jin-Su",

@@ -135,7 +135,7 @@ class IkBatchResult:
     A batch has no truth value: use ``result.success.all()`` to test whether all poses are solved.
     """
 
-    success: NDArray[np.bool_]  # (b,) see IkResult
+    success: NDArray[np.bool_]  # (b,) whether each pose is solved, as in IkResult.success
     status: NDArray[np.int64]  # (b,) values of Status
     q: Array  # (b, n) [rad or m]; NaN for refused rows
     position_error: Array  # (b,) [m]
@@ -145,7 +145,8 @@ class IkBatchResult:
     duration: float  # [s] duration of the whole batch
     robot: RobotModel
     scene: SceneSnapshot | None = None  # scene at the call
-    pairs_in_the_way: tuple[Pair | None, ...] = ()  # (b,) see IkResult; () without a scene
+    # (b,) pair of each pose, as in IkResult.pair_in_the_way; () without a scene
+    pairs_in_the_way: tuple[Pair | None, ...] = ()
 
     @property
     def clearance(self) -> Array:
@@ -168,7 +169,10 @@ class IkBatchResult:
         )
 
     def __repr__(self) -> str:
-        """Return the number of solved poses, the statuses of the others, and the duration."""
+        """Return a text with the number of solved poses, counts of failures, and the duration.
+
+        The failures are counted by status.
+        """
         missed = Counter(map(str, compress(self.statuses, ~self.success)))
         failures = "".join(f", {count} {status}" for status, count in missed.most_common())
         about = f"{self._about()}{failures}"

@@ -31,9 +31,10 @@ from dls_ik.solver.solver import IkSolver
 from dls_ik.solver.task import WEIGHT_RANGE, Task
 from dls_ik.text import listing, quoted, suggest_names
 
-# Pairs (error_gain, max_iterations), one per attempt. If the arm is stretched at a minimum with a
-# nonzero error, weakly damped steps may oscillate about this minimum. Therefore the second and
-# third attempt, which start at the best configuration, have stronger damping.
+# Values of the solver options error_gain (strength of the damping) and max_iterations for each of
+# three attempts. If the target is out of reach, the arm is stretched where the error is smallest,
+# and weakly damped steps may oscillate about this configuration. Therefore the second and third
+# attempts, which start at the best configuration so far, have stronger damping.
 STAGES = ((1.0, 16), (30.0, 12), (3.0, 12))
 STALL_RATIO, STALL_COUNT = 0.9995, 2  # ends an attempt, see the solver options of these names
 MIN_IMPROVEMENT = 2e-3  # relative decrease of the squared error below which no attempt follows

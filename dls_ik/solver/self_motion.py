@@ -1,19 +1,20 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Families of solutions of one pose that self-motion connects.
+"""Families of solutions of one pose that are connected by self-motion.
 
-Self-motion moves a redundant arm while its tips keep their poses. Two solutions belong to one
-family if a self-motion within the joint limits leads from one to the other; in a scene, the
-configurations of this motion are also collision-free.
+Self-motion is a motion of a redundant arm during which the tips keep their poses. Two solutions
+belong to one family if a self-motion within the joint limits leads from one to the other; with a
+scene, the motion must also be collision-free.
 
-A step of the self-motion is a displacement of the joints, followed by an attempt of the solver,
-which brings the arm back to the pose. The attempts work for all tasks, tips, tolerances and scenes,
-and need no Jacobian. If the solutions near each solution form a curve, as for an arm with one spare
-joint, both directions of the curve are followed to the next solution or to the end of the curve.
-Surfaces of two or more dimensions are searched by a probabilistic roadmap (Kavraki et al. 1996).
+The self-motion is searched in steps. A step displaces the joints, and then lets the solver bring
+the tips back to the pose (an attempt); it needs no Jacobian, so it works for all tasks and scenes.
+If the configurations that reach the pose form a curve, as for an arm with one spare joint, the
+curve is followed from each solution in both directions until it meets another solution or ends. If
+they form a surface of two or more dimensions, a probabilistic roadmap connects the solutions
+(Kavraki et al. 1996).
 
-Arrays `x` are joint positions in the joint metric: joint positions times the square root of the
-joint weights.
+Arrays `x` are scaled configurations: joint positions times the square roots of the joint weights
+(solver option `joint_weights`), so that Euclidean distances of `x` are weighted joint distances.
 """
 
 from __future__ import annotations
@@ -30,45 +31,52 @@ from dls_ik.solver.method import AUTO_METHOD, parse_method
 from dls_ik.solver.options import solver_options
 from dls_ik.solver.search import Search, build_search, found
 
-Families = NDArray[np.intp]  # (s,) number of the family of each solution
+Families = NDArray[np.intp]  # (s,) family number of each solution; equal in the same family
 
-# options that define which configurations are solutions, and their distances
+# Options that define which configurations are solutions, and how distances are measured
 SOLUTION_OPTIONS = (
     "position_tolerance", "rotation_tolerance", "error_tolerance", "rotation_weight",
     "rotation_error", "length_unit", "joint_weights", "random_seed",
 )  # fmt: skip
 
-# Lengths are in the joint metric.
-PROBE_LENGTH = 0.01  # displacement of one joint by which directions of self-motion are found
-MIN_PROBE_SHARE = 0.5  # minimum singular value of the displacements along a direction, in probes
+# Lengths below are Euclidean distances between scaled configurations (see the module docstring).
 
-# Curves:
-CURVE_STEP = 0.05  # maximum step along a curve
-MIN_CURVE_STEP = 0.002  # a curve ends where a smaller step would be needed
-MAX_TANGENT_DEVIATION = 0.3  # maximum distance from the tangent to the new solution, in steps
-MIN_MOTION_SHARE = 0.5  # minimum motion, in steps: less means that a joint limit stops the arm
-MEETING_DISTANCE = 0.005  # maximum distance of a solution from the curve that leads through it
+# To find the directions of self-motion, each joint is displaced by PROBE_LENGTH, and the solver
+# returns to the pose. The remaining displacements are the rows of a matrix. The matrix has a right
+# singular vector for each direction; the singular value is above MIN_PROBE_SHARE * PROBE_LENGTH.
+PROBE_LENGTH = 0.01
+MIN_PROBE_SHARE = 0.5
+
+# Following a curve:
+CURVE_STEP = 0.05  # maximum length of a step along a curve
+MIN_CURVE_STEP = 0.002  # if a smaller step would be needed, the curve ends
+MAX_TANGENT_DEVIATION = 0.3  # largest accepted distance from the tangent, relative to the step
+MIN_MOTION_SHARE = 0.5  # smallest accepted motion, relative to the step; joint limits shorten it
+MEETING_DISTANCE = 0.005  # a solution within this distance of the curve is on the curve
 MAX_CURVE_STEPS = 2000
 
-# Roadmap:
-NUM_ROADMAP_STARTS = 256  # random starts whose solutions are intermediate points of motions
-NUM_NEIGHBOURS = 4  # motions that are tried from each point in a round
+# Roadmap, whose points are the given solutions and random solutions of the same pose:
+NUM_ROADMAP_STARTS = 256  # number of random starts from which random solutions are searched
+NUM_NEIGHBOURS = 4  # number of closest points to which motions from each point are tried in a round
 MAX_ROADMAP_ROUNDS = 8
-MOTION_STEP = 0.1  # length of a step toward a neighbour
+MOTION_STEP = 0.1  # length of a step on the motion from a point to another
 MAX_MOTION_STEPS = 400
 
 
 def number_families(search: Search, T: Array, q: Array, near: Array) -> Families:
-    """Number the families of solutions that self-motion within the joint limits connects.
+    """Return the family number of each solution of one pose.
+
+    Solutions have the same number if a self-motion within the joint limits connects them.
 
     Args:
-        search: Search whose solutions are numbered.
+        search: Search (robot, task, options and scene) that found the solutions.
         T: (1, k, 4, 4) pose that all solutions reach.
         q: (s, n) solutions [rad or m].
-        near: (1, n) configuration [rad or m], from which the motion is at most `max_change`.
+        near: (1, n) reference configuration [rad or m]. All configurations of a self-motion differ
+            from it by at most ``search.max_change`` in each joint.
 
     Returns:
-        The numbers 0, 1, ... in the order of the first solution of each family.
+        Numbers (s,). The first solution has 0; each further family has the next integer.
     """
     space = SolutionSpace(search, T, near)
     x = q * space.scale
@@ -83,37 +91,47 @@ def number_families(search: Search, T: Array, q: Array, near: Array) -> Families
 
 
 class Groups:
-    """Disjoint groups of points, which are merged step by step.
+    """Partition of points 0 ... count - 1 into groups; groups can be merged.
+
+    At first, each point is a group of its own.
 
     Args:
-        count: Number of points; each point is a group of its own at first.
+        count: Number of points.
     """
 
     def __init__(self, count: int) -> None:
-        self.label = np.arange(count)  # (count,) equal for all points of a group
+        self.label = np.arange(count)  # (count,) label of each point; equal within a group
 
     def merge(self, one: int, other: int) -> None:
-        """Merge the groups of two points, given by their indices."""
+        """Merge the group of the point with index `one` and the group of the point `other`."""
         self.label[self.label == self.label[other]] = self.label[one]
 
     def numbers(self, count: int) -> Families:
-        """Return the numbers of the groups of the first `count` points, in order of appearance."""
+        """Return a group number (count,) for each of the first `count` points.
+
+        Points of one group have the same number. The groups are numbered 0, 1, ... in the order in
+        which they first occur.
+        """
         known: dict[int, int] = {}
         return np.array([known.setdefault(k, len(known)) for k in self.label[:count].tolist()], int)
 
 
 class SolutionSpace:
-    """Solutions of one pose in the joint metric.
+    """Set of all configurations that reach one pose, with functions to move in this set.
+
+    Methods take and return scaled configurations x = `scale` * q, where q are joint positions
+    [rad or m]. The set has the configurations that are inside the joint limits, collision-free, and
+    differ from `near` by at most ``search.max_change`` in each joint.
 
     Args:
-        search: Search whose robot, task, tolerances, limits and scene define the solutions.
+        search: Search with the robot, task, tolerances and scene.
         T: (1, k, 4, 4) pose.
-        near: (1, n) configuration [rad or m], from which solutions are within `max_change`.
+        near: (1, n) reference configuration [rad or m].
 
     Attributes:
         scale: (n,) square roots of the joint weights.
         n: Number of joints.
-        rng: Random generator with the seed of the search.
+        rng: Random generator, initialized with the option `random_seed` of the search.
     """
 
     def __init__(self, search: Search, T: Array, near: Array) -> None:
@@ -125,7 +143,10 @@ class SolutionSpace:
         self.rng = np.random.default_rng(search.options.random_seed)
 
     def project(self, x: Array) -> Array:
-        """Return the solution that an attempt from each x (b, n) reaches; NaN if there is none."""
+        """Run one attempt of the solver from each x (b, n), and return the solutions (b, n).
+
+        Rows are NaN if the attempt finds no solution.
+        """
         search, b = self._search, len(x)
         rows = search.new_rows(b)
         if b:
@@ -136,12 +157,18 @@ class SolutionSpace:
         return np.asarray(q * self.scale)
 
     def difference(self, to: Array, start: Array) -> Array:
-        """Return the shortest displacement, up to whole turns, from `start` to `to`, (..., n)."""
+        """Return the displacement (..., n) from `start` to `to`.
+
+        For joints that can make full turns, the displacement is at most half a turn.
+        """
         away = to - start
         return np.asarray(away - np.nan_to_num(self._turn * np.round(away / self._turn)))
 
     def tangents(self, x: Array) -> Array:
-        """Return orthonormal directions (d, n) of the self-motion at a solution x (n,)."""
+        """Return d orthonormal directions (d, n) in which self-motion is possible at x (n,).
+
+        `x` is a solution; d is 0 if no self-motion is possible.
+        """
         probes = PROBE_LENGTH * np.vstack([np.eye(self.n), -np.eye(self.n)])
         moved = np.nan_to_num(self.project(x + probes) - x, nan=0.0)
         moved[np.linalg.norm(moved, axis=1) > 2.0 * PROBE_LENGTH] = 0.0
@@ -149,15 +176,16 @@ class SolutionSpace:
         return np.asarray(directions[lengths > MIN_PROBE_SHARE * PROBE_LENGTH])
 
     def random_solutions(self, count: int) -> Array:
-        """Return the solutions (s, n) that attempts from random starts reach."""
+        """Run attempts from `count` random starts, and return the s solutions found, (s, n)."""
         x = self.project(self.rng.uniform(*self._search.robot.finite_limits(), (count, self.n)))
         return np.asarray(x[np.isfinite(x).all(axis=1)])
 
 
 def _attempts_of_auto(search: Search) -> Search:
-    """Return a search with the same solutions whose attempts are those of the method "auto".
+    """Return a copy of a search that uses the method "auto".
 
-    A family does not depend on the method, and some methods do not end at the closest solution.
+    The copy has the same solutions, because robot, task, tolerances and scene are unchanged. Other
+    methods than "auto" may end at a solution far from the start of an attempt.
     """
     if search.method != AUTO_METHOD:
         choice = parse_method(AUTO_METHOD)
@@ -169,13 +197,16 @@ def _attempts_of_auto(search: Search) -> Search:
 
 
 def _follow_curves(space: SolutionSpace, x: Array, tangents: list[Array], groups: Groups) -> None:
-    """Follow the curve through each solution both ways, and merge the solutions that are met.
+    """Follow the self-motion curve through each solution, and merge solutions on the same curve.
+
+    The curve is followed in both directions until it meets another solution or ends.
 
     Args:
-        space: Solutions of the pose.
-        x: (s, n) solutions.
-        tangents: Directions of the curve at each solution; two or more at a crossing.
-        groups: Groups of the solutions, merged.
+        space: Set of all solutions of the pose.
+        x: (s, n) scaled solutions.
+        tangents: For each solution, the directions (d, n) of the curves through it; d is 0 without
+            self-motion, 1 for one curve, and more where curves cross.
+        groups: Groups of the s solutions, which are merged in place.
     """
     origin = np.array([i for i, each in enumerate(tangents) for _ in range(2 * len(each))], int)
     heading = np.concatenate([np.concatenate([each, -each]) for each in tangents])
@@ -207,13 +238,15 @@ def _follow_curves(space: SolutionSpace, x: Array, tangents: list[Array], groups
 
 
 def _solutions_on(space: SolutionSpace, x: Array, start: Array, motion: Array) -> NDArray[np.bool_]:
-    """Return (b, s) whether each motion leads through each of the solutions x (s, n).
+    """Return (b, s) whether the line of motion i passes solution j within MEETING_DISTANCE.
+
+    All configurations are scaled, see :class:`SolutionSpace`.
 
     Args:
-        space: Solutions of the pose.
+        space: Set of all solutions of the pose.
         x: (s, n) solutions.
-        start: (b, n) starts of the motions.
-        motion: (b, n) displacements.
+        start: (b, n) start of each straight motion.
+        motion: (b, n) displacement of each motion.
     """
     away = space.difference(x, start[:, None])  # (b, s, n)
     squared = (motion**2).sum(axis=1)[:, None]
@@ -223,14 +256,17 @@ def _solutions_on(space: SolutionSpace, x: Array, start: Array, motion: Array) -
 
 
 def _connect_by_roadmap(space: SolutionSpace, x: Array, groups: Groups) -> None:
-    """Merge solutions between which motions over random solutions lead.
+    """Merge solutions that self-motion connects, found by a roadmap of random solutions.
 
-    In each round, motions from each point to its closest points of other groups are tried.
+    The points of the roadmap are the solutions `x` and random solutions of the same pose. In each
+    round, self-motions from each point to the closest points of other groups are tried. The search
+    ends when all solutions `x` are connected, a round connects no points, or after
+    MAX_ROADMAP_ROUNDS rounds.
 
     Args:
-        space: Solutions of the pose.
-        x: (s, n) solutions.
-        groups: Groups of the solutions, merged.
+        space: Set of all solutions of the pose.
+        x: (s, n) scaled solutions.
+        groups: Groups of the s solutions, which are merged in place.
     """
     points = np.vstack([x, space.random_solutions(NUM_ROADMAP_STARTS)])
     merged = Groups(len(points))
@@ -252,12 +288,14 @@ def _connect_by_roadmap(space: SolutionSpace, x: Array, groups: Groups) -> None:
 
 
 def _lead_to(space: SolutionSpace, x: Array, goals: Array) -> NDArray[np.bool_]:
-    """Return (b,) whether self-motions in the direction of goals reach the goals.
+    """Return (b,) whether a self-motion from each solution toward its goal reaches the goal.
+
+    A motion is abandoned if a step brings it no closer to its goal, or after MAX_MOTION_STEPS.
 
     Args:
-        space: Solutions of the pose.
-        x: (b, n) solutions at which the motions start.
-        goals: (b, n) solutions at which they must end.
+        space: Set of all solutions of the pose.
+        x: (b, n) scaled solutions at which the motions start.
+        goals: (b, n) scaled solutions, one goal for each start.
     """
     x, leads, active = x.copy(), np.zeros(len(x), bool), np.arange(len(x))
     for _ in range(MAX_MOTION_STEPS):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Distinct solutions of one pose, and the result that holds them."""
+"""Search for distinct solutions of one pose, and the class of its result."""
 
 from __future__ import annotations
 
@@ -29,11 +29,13 @@ from dls_ik.text import scaled
 if TYPE_CHECKING:
     from dls_ik.model.robot import RobotModel
 
-# Two solutions are distinct if sqrt(joint weight) * difference is larger for some joint [rad or m].
-MIN_SOLUTION_DIFFERENCE = 0.1  # value for redundant arms, whose solutions are not isolated
-MIN_BRANCH_DIFFERENCE = 0.01  # value for other arms, whose branches meet at singularities
+# [rad or m] Two solutions are distinct if, for some joint, the difference times the square root of
+# the joint's weight is larger than this value.
+MIN_SOLUTION_DIFFERENCE = 0.1  # value for a redundant arm, whose solutions form curves or surfaces
+MIN_BRANCH_DIFFERENCE = 0.01  # value for other arms, whose solutions can be close to a singularity
 STARTS_PER_ROUND = 64
-MAX_FRUITLESS_ROUNDS = 16  # maximum number of rounds in a row without a new solution
+# The search ends after this number of consecutive rounds that find no new solution
+MAX_FRUITLESS_ROUNDS = 16
 MAX_SEARCH_ROUNDS = 200
 
 
@@ -50,38 +52,39 @@ class IkSolutions(NDArrayOperatorsMixin):
     position_error: Array  # (s,) position error of each configuration [m]
     rotation_error: Array  # (s,) rotation error of each configuration [rad]
     T: Array  # (k, 4, 4) desired pose of each tip [m]
-    seed: Array  # (n,) configuration by the distance from which solutions are sorted [rad or m]
-    search: Search  # robot, task and scene of the call
+    seed: Array  # (n,) seed [rad or m]; the solutions are sorted by their distance from the seed
+    search: Search  # robot, task, options and scene with which the solutions were found
 
     @property
     def robot(self) -> RobotModel:
-        """Robot of the configurations."""
+        """Robot that the configurations belong to."""
         return self.search.robot
 
     @cached_property
     def families(self) -> NDArray[np.intp]:
-        """Number of the family of each solution, (s,), from 0 in the order of the solutions.
+        """Family number of each solution, shape (s,).
 
-        Solutions have the same number if the arm can move from one to the other within its limits
-        while the tips keep their poses (self-motion); with a scene, also without a collision. All
-        solutions of an arm without redundancy have different numbers. Solutions that differ by full
-        turns of joints count as equal.
+        Two solutions belong to the same family if the arm can move from one to the other within its
+        joint limits while the tips keep their poses (self-motion). With a scene, this motion must
+        also be collision-free. The families are numbered 0, 1, ... in the order in which they first
+        occur. All solutions of an arm without redundancy have different numbers. For joints that
+        can make full turns, positions that differ by full turns count as equal.
 
-        The motions are searched in steps of 0.05 [rad or m] when the numbers are first read, which
-        takes approximately 0.02 s. If two or more joints are redundant, they are searched through
-        random configurations in steps of 0.1, in up to 1 s, and solutions with different numbers
-        can nevertheless be connected.
+        The numbers are computed when the property is first read. For one redundant joint this takes
+        approximately 0.02 s, and self-motions are searched in steps of 0.05 [rad or m]. For two or
+        more, it takes up to 1 s; self-motions are searched through random solutions in steps of
+        0.1, and may be missed, so that connected solutions can have different numbers.
         """
         return number_families(self.search, self.T[None], self.q, self.seed[None])
 
     @property
     def num_families(self) -> int:
-        """Number of families among the solutions."""
+        """Number of different values in `families`."""
         return len(set(self.families.tolist()))
 
     @property
     def representatives(self) -> Array:
-        """Configurations (f, n) [rad or m], of each family the closest to the seed."""
+        """Solution closest to the seed from each of the f families, shape (f, n) [rad or m]."""
         return np.asarray(self.q[np.unique(self.families, return_index=True)[1]])
 
     @property
@@ -90,11 +93,11 @@ class IkSolutions(NDArrayOperatorsMixin):
         return self.q.shape
 
     def __len__(self) -> int:
-        """Return the number of solutions."""
+        """Return the number s of solutions."""
         return len(self.q)
 
     def __bool__(self) -> bool:
-        """Return whether there is a solution."""
+        """Return True if at least one solution was found."""
         return len(self.q) > 0
 
     def __iter__(self) -> Iterator[Array]:
@@ -102,7 +105,7 @@ class IkSolutions(NDArrayOperatorsMixin):
         return iter(self.q)
 
     def __getitem__(self, key: Any) -> Any:
-        """Return configurations or joint positions, as the array `q` does for the same index."""
+        """Return ``q[key]``, where `q` is the array (s, n) of configurations [rad or m]."""
         return self.q[key]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
@@ -119,7 +122,7 @@ class IkSolutions(NDArrayOperatorsMixin):
         return f"IkSolutions({self._about()})"
 
     def _repr_html_(self) -> str:
-        """Return the solutions as HTML with a table of the joints and families, for notebooks."""
+        """Return HTML for notebooks: a table of the joint positions and family of each solution."""
         return solutions_html(self, self._about())
 
     def _about(self) -> str:
@@ -133,10 +136,11 @@ class IkSolutions(NDArrayOperatorsMixin):
 
 
 def solve_all(search: Search, T: PoseLike, count: int, seed: JointValues | None) -> IkSolutions:
-    """Find at most `count` distinct solutions of a pose; see :meth:`dls_ik.IkSolver.solve_all`.
+    """Find at most `count` distinct solutions of the pose `T`, sorted by distance from the seed.
 
-    In the arrays (s, n + 2) of this module, a row is a configuration [rad or m], its position error
-    [m] and its rotation error [rad].
+    See :meth:`dls_ik.IkSolver.solve_all` for the arguments. In the arrays (s, n + 2) of this
+    module, a row has the joint positions of a solution [rad or m], its position error [m] and its
+    rotation error [rad].
     """
     count = checked_count("count", count, 0)
     poses, near = search.checked(T, seed)
@@ -151,17 +155,17 @@ def solve_all(search: Search, T: PoseLike, count: int, seed: JointValues | None)
 
 
 def _with_more(search: Search, poses: Array, near: Array, kept: Array, count: int) -> Array:
-    """Search for further solutions until there are `count` of them, or no more are found.
+    """Search for further solutions until there are `count`, or several rounds find no more.
 
     Args:
-        search: Search.
+        search: Robot, task, options and scene of the search.
         poses: (1, k, 4, 4) desired pose.
-        near: (1, n) configuration [rad or m].
+        near: (1, n) seed [rad or m]; solutions are within ``search.max_change`` of the seed.
         kept: (s, n + 2) solutions found so far.
         count: Number of solutions that ends the search.
 
     Returns:
-        The rows `kept` and further rows.
+        Array (r, n + 2) of the solutions `kept`, followed by the new solutions.
     """
     if len(kept) < count and search.problem.has_table:
         kept = _distinct(search, kept, _solutions(search, poses, None, near))
@@ -179,15 +183,15 @@ def _with_more(search: Search, poses: Array, near: Array, kept: Array, count: in
 
 
 def _nearest_solution(search: Search, poses: Array, near: Array) -> Array:
-    """Search for the solution closest to a configuration, as with `solve_type="distance"`.
+    """Search for the solution closest to the seed, as with the option `solve_type="distance"`.
 
     Args:
-        search: Search.
+        search: Robot, task, options and scene of the search.
         poses: (1, k, 4, 4) desired pose.
-        near: (1, n) configuration [rad or m].
+        near: (1, n) seed [rad or m].
 
     Returns:
-        The solution as (1, n + 2); (0, n + 2) if none is found.
+        Array (1, n + 2) with the solution, or an empty array (0, n + 2) if none is found.
     """
     row = search.new_rows(1)
     replace(search, kind=SELECT_NEAREST).attempt(poses, near, search.options.num_candidates, row)
@@ -195,20 +199,22 @@ def _nearest_solution(search: Search, poses: Array, near: Array) -> Array:
 
 
 def _solutions(search: Search, poses: Array, starts: Array | None, near: Array) -> Array:
-    """Make one attempt from each start, and return the solutions (s, n + 2).
+    """Run one attempt of the solver from each start, and return the s solutions found, (s, n + 2).
 
     Args:
-        search: Search.
+        search: Robot, task, options and scene of the search.
         poses: (1, k, 4, 4) desired pose.
-        starts: (b, n) start configurations [rad or m]; None stands for starts of the start table.
-        near: (1, n) configuration [rad or m]. Joints that can make full turns are turned to the
-            position closest to this configuration.
+        starts: (b, n) start configurations [rad or m]; None stands for starts from the solver's
+            table of configurations.
+        near: (1, n) seed [rad or m]. Joints that can make full turns are turned to the position
+            closest to the seed; solutions are within ``search.max_change`` of the seed.
     """
     b = LEAF_ROWS if starts is None else len(starts)
     rows = search.new_rows(b)
     anywhere = replace(search, kind=SELECT_FIRST, max_change=np.full(search.robot.n, np.inf))
     if starts is None:
-        rows.counts[:, ATTEMPTS_COLUMN] = np.arange(b)  # the count i selects start i of the table
+        # An attempt takes the table entry whose index is the number of attempts made before.
+        rows.counts[:, ATTEMPTS_COLUMN] = np.arange(b)
     Ts = np.repeat(poses, b, axis=0)
     anywhere.attempt(Ts, near if starts is None else starts, 1, rows, starts is not None)
     robot, solved = search.robot, found(rows)
@@ -218,45 +224,51 @@ def _solutions(search: Search, poses: Array, starts: Array | None, near: Array) 
 
 
 def _bounds_of_starts(search: Search, near: Array) -> tuple[Array, Array]:
-    """Return the lower and upper bounds (1, n) of random starts [rad or m].
+    """Return the lower and the upper bounds (1, n) of random starts [rad or m].
 
-    The bounds are the joint limits, intersected with the range `max_change` around the
-    configuration `near` (1, n).
+    The bounds are the joint limits, and at most ``search.max_change`` from the seed `near` (1, n).
     """
     robot, change = search.robot, search.max_change
     low, high = np.maximum(robot.lower, near - change), np.minimum(robot.upper, near + change)
     lower, upper = robot.finite_limits()
     wide = ~(high - low <= WIDEST)
     low, high = np.where(wide, lower, low), np.where(wide, upper, high)
-    return low + 0.0, np.maximum(low, high) + 0.0  # NumPy cannot draw from 0.0 to -0.0
+    # Adding 0.0 turns -0.0 into 0.0, because NumPy cannot draw between 0.0 and -0.0.
+    return low + 0.0, np.maximum(low, high) + 0.0
 
 
 def _admissible(
     search: Search, q: Array, figures: Array, solved: NDArray[np.bool_], near: Array
 ) -> Array:
-    """Return the solutions (s, n + 2) inside the limits and within `max_change` of `near`.
+    """Return the solutions (s, n + 2) inside the joint limits and close enough to the seed.
 
     Args:
-        search: Search.
+        search: Search with the robot's limits and with `max_change`, the maximum difference of each
+            joint from the seed.
         q: (b, n) configurations [rad or m].
-        figures: (b, 3) errors and measure of the configurations, as in Rows.
-        solved: (b,) whether a configuration is a solution.
-        near: (1, n) configuration [rad or m].
+        figures: (b, 3) position error [m], rotation error [rad] and an unused value of each
+            configuration.
+        solved: (b,) whether each configuration reaches the pose.
+        near: (1, n) seed [rad or m].
     """
     solved = solved & search.is_inside(q) & search.is_near(q, near)
     return np.hstack([q, figures[:, :2]])[solved]
 
 
 def _distinct(search: Search, kept: Array, more: Array) -> Array:
-    """Append the rows of `more` to `kept` that differ from all rows kept so far; return the result.
+    """Append to `kept` each solution of `more` that differs from all solutions in `kept` so far.
 
-    Rows differ if some joint differs by more than a minimum after multiplication by the square root
-    of its weight. The minimum is smaller if the arm has no redundancy for the task.
+    Two solutions differ if, for some joint, the difference times the square root of the joint's
+    weight is above MIN_SOLUTION_DIFFERENCE if the arm is redundant for the task, and above
+    MIN_BRANCH_DIFFERENCE otherwise.
 
     Args:
-        search: Search that gives the joint weights and the tasks.
-        kept: (s, n + 2) solutions.
+        search: Search with the robot, the tasks and the joint weights.
+        kept: (s, n + 2) solutions; the array is not changed.
         more: (b, n + 2) solutions.
+
+    Returns:
+        Array (r, n + 2) of the solutions.
     """
     n, scale = search.robot.n, np.sqrt(search.problem.starts.joint_weights)
     is_redundant = count_exact_rows(search.tasks) < n

@@ -61,7 +61,7 @@ class AvoidingSource(LocalSource):
         still = robot.clip(np.zeros(robot.n))
         self._probe = paced_stepper(robot, default_method(robot), still, BARE_STEP_DURATION, task)
         bounded = np.where(np.isfinite(robot.velocity), robot.velocity, 1.0)
-        self._speed = PATH_SPEED_SHARE * bounded  # (n,) [rad/s or m/s]
+        self._speed = PATH_SPEED_SHARE * bounded  # (n,) joint speeds on the path [rad/s or m/s]
         self._path: list[Array] = []  # remaining configurations (n,) of the planned path
         self._search: Future[MotionPlan] | None = None
         # Scene and target of the last search

@@ -1,6 +1,10 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Gain of a method along each singular direction of the task Jacobian."""
+"""Gains of a method along the singular directions of the task Jacobian.
+
+The gain along a singular direction is the ratio of joint motion to tip error, see
+:func:`directional_gains`.
+"""
 
 from typing import NamedTuple
 
@@ -11,31 +15,33 @@ from dls_ik.solver.stepper import Stepper
 
 
 class ArmGains(NamedTuple):
-    """Gains of the method of one arm."""
+    """Gains along the singular directions, for the method of one arm on the page."""
 
-    name: str  # name of the arm, such as its method
-    gain: Array | None  # (k,) see :func:`directional_gains`; None if the gains are not known
+    name: str  # name of the arm, usually that of its method
+    gain: Array | None  # (k,) result of :func:`directional_gains`; None if it is not known
 
 
 class CurrentGains(NamedTuple):
-    """Singular values at the configuration of the first arm, and the gains of all methods there."""
+    """Singular values at the configuration of the first arm, and each arm's gains there."""
 
-    s: Array  # (k,) singular values of the scaled task Jacobian, descending
-    size: float  # size of the error [m] for which the gains are computed
+    s: Array  # (k,) singular values of the task Jacobian with scaled rotation rows, descending
+    size: float  # norm of the error [m] for which the gains are computed
     arms: tuple[ArmGains, ...]
 
 
 def directional_gains(stepper: Stepper, q: Array, size: float) -> Array:
-    """Return the gains (k,) of a step dq: v_i . dq / size for an error of `size` along u_i alone.
+    """Return the gains (k,) of a method's step along each singular direction of the Jacobian at q.
 
-    s_i, u_i and v_i are the singular values and vectors of the scaled task Jacobian at q, with
-    k = min(r, n). The pseudoinverse has the gains 1 / s_i. The gains include the damping, the limit
-    strategy and the step bound of the method, which may depend on the size of the error.
+    Let s_i be the singular values, and u_i and v_i the left and right singular vectors, of the task
+    Jacobian (r, n) with scaled rotation rows, where k = min(r, n). The method computes a step dq
+    for the error `size` * u_i; its gain i is the dot product of v_i and dq, divided by `size`. The
+    pseudoinverse has the gains 1 / s_i. Other methods have different gains because of their
+    damping, their limit strategy and their step bound, so the gains may depend on `size`.
 
     Args:
-        stepper: Stepper of the method; its configuration becomes q, and its memory is cleared.
+        stepper: Stepper of the method; the call sets its configuration to q, and clears its memory.
         q: (n,) joint positions [rad or m].
-        size: Size of the error [m]; rotations are scaled as in the task of the stepper.
+        size: Norm of the error [m], with rotations scaled as in the task of the stepper.
 
     Raises:
         MethodError: If a plug-in method fails.

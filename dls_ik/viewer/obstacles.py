@@ -41,14 +41,17 @@ OBSTACLE_HINT = "Click an obstacle, then drag it by its handles."
 
 
 class ObstacleView:
-    """Display of the objects of a scene, drag handles of the chosen object, and the closest pair.
+    """Drawing of the obstacles in the 3D scene of the page.
+
+    It shows all objects of the planning scene, handles with which a person can drag the selected
+    object, and a line between the two closest bodies.
 
     Args:
-        nodes: Scene graph of viser, in which objects are drawn.
-        world: Scene of the robot, whose objects are drawn and moved.
-        robot: Robot of the scene.
+        nodes: Scene graph of viser, in which the objects are drawn.
+        world: Planning scene whose objects are drawn and moved.
+        robot: Robot in the planning scene.
         size: Size of the robot [m].
-        tell: Called with the name of an object that a person moved, added or removed on the page.
+        tell: Called with the name of an object after a person has moved, added or removed it.
     """
 
     def __init__(

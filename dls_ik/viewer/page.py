@@ -38,10 +38,11 @@ if TYPE_CHECKING:
     from dls_ik.viewer.obstacles import ObstaclePanel, ObstacleView
 
 CONTROLS_WIDTH, PLOTS_WIDTH = 350, 320  # [px]
-# Space between the widgets and the scroll bar, and between the axis and the legend of a plot; the
-# last line of a plot, see :class:`dls_ik.viewer.plots.Plots`, is not in the legend. On a
-# phone, viser's panel has a fixed width and hides the arm, and the plots are below all widgets.
-# This style makes the panel wide and moves the plots, which a person can unfold, above the widgets.
+# This style sets the space between the widgets and the scroll bar, and between the axis and the
+# legend of a plot. It removes the last line of each plot, which is invisible, from the legend (see
+# :class:`dls_ik.viewer.plots.Plots`). On a phone, viser's panel would have a fixed width and hide
+# the arm, with the plots below all widgets. The style gives the panel the full width and a part of
+# the height, and moves the plots, which a person can unfold, above the widgets.
 PAGE_STYLE = (
     "<style class='dls-ik-style'>"
     ".mantine-ScrollArea-content:has(.dls-ik-style, .uplot) "
@@ -93,7 +94,8 @@ class Page:
         self._plots: dict[int, Plots] = {}  # key: number of arms; all but one are hidden
         self._shown_plots: Plots | None = None
         self._is_dark = is_dark
-        self._dark: dict[int, bool] = {}  # whether the page is dark, by client, if it was changed
+        # Client id -> whether the page has dark colours, for clients that changed the colours
+        self._dark: dict[int, bool] = {}
         self._shown: Preset | ReplayPath | None = None
         self._closest: ClosestPair | None = None
         self._controls = ControlPanel(server, session, scene.clear_trails)
@@ -199,7 +201,7 @@ class Page:
         self._scene.frame(q, points)
 
     def _change_colours(self, client: Any) -> None:
-        """Change from light to dark colours or back, for one client."""
+        """Switch between light and dark colours for one client (browser) of the viser server."""
         is_dark = not self._dark.get(client.client_id, self._is_dark)
         self._dark[client.client_id] = is_dark
         set_theme(client.gui, is_dark)

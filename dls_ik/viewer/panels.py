@@ -35,10 +35,10 @@ ARM_STATUS = (
     "background:{colour}'></span><span style='min-width:0'><b>{letter}: {name}</b>{errors}"
     "<div style='color:{dimmed};{clip}' title='{message}'>{message}</div></span></div>"
 )
-# One line for the message of each arm; the rest is shown while the mouse is on the message
+# Style that cuts a message after one line; the page shows all of it while the mouse is over it
 ONE_LINE = "white-space:nowrap;overflow:hidden;text-overflow:ellipsis"
-# Heights [px] of the status with room for all arms, so that nothing below it moves if arms are
-# added, and with room for one arm
+# Minimum heights [px] of the status line. The larger one is used when arms can be added, so that
+# the widgets below the status line do not move.
 ALL_ARMS_HEIGHT, ONE_ARM_HEIGHT = 36 * MAX_ARMS, 54
 HINT = (
     f"<div style='color:{DIMMED};margin-top:12px'>Drag the arrows, squares and arcs of the target. "
@@ -82,11 +82,17 @@ class StatusLine:
         self._show(escape(message))
 
     def reserve(self) -> None:
-        """Keep room for the state of MAX_ARMS arms from now on."""
+        """Make the status line high enough for MAX_ARMS arms from the next update on."""
         self._height = ALL_ARMS_HEIGHT
 
     def show(self, views: Sequence[ArmView]) -> None:
-        """Show name, errors and message of each arm, and whether browsers share the view."""
+        """Show the name, the errors and the message of each arm.
+
+        If several browsers show the page, add a note about this.
+
+        Args:
+            views: States of the arms.
+        """
         clip = "" if len(views) < 3 else ONE_LINE
         status = [_arm_status(i, view, self._unit, clip) for i, view in enumerate(views)]
         if len(views) == 1 and self._height == ALL_ARMS_HEIGHT:
@@ -141,8 +147,9 @@ class RefusalLine:
             self._line.visible = False
 
 
-# All texts are in the same cell of a grid, and all but one are invisible. The cell has the height
-# of the longest text, so that nothing below it moves when a preset starts.
+# HTML of a grid with one cell, which contains the texts of all presets; all but one are invisible.
+# The cell has the height of the longest text, so that widgets below do not move when a preset
+# starts.
 WATCH = "<div style='display:grid;padding:0 12px 6px;font-size:12.5px;line-height:1.35'>{}</div>"
 VISIBLE_TEXT = "<div style='grid-area:1/1'>{}</div>"
 INVISIBLE_TEXT = "<div style='grid-area:1/1;visibility:hidden'>{}</div>"
@@ -191,7 +198,7 @@ class PresetPanel:
         self._watch.content = self._texts(text)
 
     def _texts(self, shown: str) -> str:
-        """Return HTML that shows a text, with room for the text of each preset."""
+        """Return HTML that shows the text `shown`, and is high enough for each preset's text."""
         others = [WATCH_TEXT.format(escape(preset.watch)) for preset in self._all]
         hidden = "".join(map(INVISIBLE_TEXT.format, others))
         return WATCH.format(VISIBLE_TEXT.format(shown) + hidden)
@@ -203,7 +210,7 @@ class PresetPanel:
             self.update()
 
 
-# Table in the tab Conditioning
+# Table of gains in the tab "Conditioning" of the page
 
 GAIN_TABLE = (
     "<div style='padding:8px 12px 4px;font-size:12px;line-height:1.4'>"
@@ -218,28 +225,35 @@ HEAD_CELL = (
 )
 NUMBER_CELL = "<td style='padding-left:6px'>{:#.3g}</td>"
 GAIN_NOTE = (
-    "Gain of one bare step: joint motion along v<sub>i</sub> for an error along u<sub>i</sub> "
-    "alone of {size:.3g} mm (1 rad counts as 0.5 m), divided by the error. The pseudoinverse has "
-    "1/s."
+    "Gain of one step of the method: joint motion along the right singular vector v<sub>i</sub>, "
+    "divided by an error of {size:.3g} mm along the left singular vector u<sub>i</sub> (1 rad "
+    "counts as 0.5 m). The pseudoinverse has the gain 1/s."
 )
-NO_GAIN_NOTE = "Rotations count 0.5 m per rad. The gains of the method are not known here."
+NO_GAIN_NOTE = "1 rad counts as 0.5 m. The gains of the methods are not known."
 
 
 class GainTable:
-    """Table of the singular values and of the gain of each arm's method."""
+    """Table of singular values, and of the gains of each arm's method in the singular directions.
+
+    See :func:`dls_ik.viewer.gains.directional_gains`.
+    """
 
     def __init__(self, gui: Any) -> None:
         self._html = gui.add_html("")
 
     def show(self, current: CurrentGains) -> None:
-        """Show singular values and gains."""
+        """Show the given singular values and the gains of each arm's method."""
         content = gain_table(current)
         if content != self._html.content:
             self._html.content = content
 
 
 def gain_table(current: CurrentGains) -> str:
-    """Return HTML with a row for each singular value, and a column for the gain of each arm."""
+    """Return an HTML table with a row for each singular direction.
+
+    The columns are the singular value, and the gain of each arm's method in this direction (see
+    :func:`dls_ik.viewer.gains.directional_gains`).
+    """
     names, columns = [HEAD_CELL.format(colour="transparent", text="s [m/rad]")], [current.s]
     for letter, colour, arm in zip(LETTERS, ARM_COLOURS, current.arms, strict=False):
         if arm.gain is not None:

@@ -25,8 +25,9 @@ DEFAULT_OPTIONS = SolverOptions()
 class Measures(NamedTuple):
     """Conditioning, limit activation and joint speed of an arm at one time."""
 
-    singular_values: Array  # (k,) scaled Jacobian of the task, descending
-    least_singular_value: float  # the last of the singular values
+    # (k,) singular values of the task Jacobian with scaled rotation rows, in descending order
+    singular_values: Array
+    least_singular_value: float  # smallest of `singular_values`
     condition: float  # ratio of largest to smallest singular value; infinite at a singularity
     activation: Array  # (n,) limit activation h of CTP: 0 far from limits, 1 at a limit
     speed: float  # speed of the fastest joint [rad/s or m/s]
@@ -215,20 +216,20 @@ RANGE_SHIFT = 1e-4  # [s] see Plots
 
 
 class Plots:
-    """Plots of all curves over time, with a line for each arm, in the tabs given by ``CURVES``.
+    """Plots over time: one plot for each curve of ``CURVES``, with a line for each arm.
 
-    Plots that are not needed are hidden, never removed: within one update, the page removes plots
-    before it adds data, and would log an error for the data of each removed plot.
+    A plot that is not needed is hidden and not removed: within one update, the page removes plots
+    before it handles new data, and would log an error if there are data for a removed plot.
 
-    The plotting library uPlot computes ticks only if the range of an axis changes. It computes none
-    while a chart has no width yet, and forgets to do so later if the data change together with the
-    width. So each update shifts the start of the time axis by RANGE_SHIFT. Missing values (NaN)
-    would leave a vertical axis without ticks, so an additional invisible line, without missing
-    values, determines the range of this axis.
+    The plotting library uPlot computes the ticks of an axis only when the range of the axis
+    changes. It computes no ticks while a plot has no width; if the data change at the same time as
+    the width, it does not compute them later either. Therefore each update changes the start of the
+    time axis by RANGE_SHIFT. The vertical axis would have no ticks if values are missing (NaN).
+    Therefore an additional invisible line without missing values determines its range.
 
     Args:
         gui: Graphical user interface of viser.
-        tabs: Tab of the page for each tab name in CURVES.
+        tabs: Tabs of the page, by the tab names in CURVES.
         arms: Number of arms.
         units: (n,) units of the joints.
     """
@@ -248,7 +249,7 @@ class Plots:
                 self._handles.append(_plot(gui, curve, unit, data, ("",) * arms))
 
     def label(self, names: tuple[str, ...], has_rotation: bool) -> None:
-        """Show the plots with the names of the arms.
+        """Show the plots, with the names of the arms in the legends.
 
         Args:
             names: Names of the arms.
@@ -281,7 +282,10 @@ class Plots:
 
 
 def _largest(rows: Array) -> Array:
-    """Return the largest value (k,) of each row (k, arms); missing values count as 0."""
+    """Return the largest value (k,) in each row of an array (k, number of arms); NaN counts as 0.
+
+    The values are those of the curves at k times.
+    """
     return np.asarray(np.nan_to_num(rows).max(axis=1))
 
 
@@ -312,16 +316,16 @@ def _plot(gui: Any, curve: Curve, unit: str, data: tuple[Array, ...], names: Seq
 
 
 def _series(names: Sequence[str]) -> tuple[dict[str, Any], ...]:
-    """Return the series options of the plotting library uPlot.
+    """Return the option "series" of a plot of the plotting library uPlot.
 
-    The series are the time axis, a line for each arm, and the invisible line that determines the
-    range of the vertical axis, see :class:`Plots`.
+    The series are the times, a line for each of the arms `names`, and an invisible line that
+    determines the range of the vertical axis (see :class:`Plots`).
     """
     lines = [
         {"label": f"{letter} {name}", "stroke": css(colour), "width": 1.8}
         for letter, name, colour in zip(LETTERS, names, ARM_COLOURS, strict=False)
     ]
-    plain = {"points": {"show": False}}  # no mark at each value
+    plain = {"points": {"show": False}}  # draws lines without a mark at each value
     drawn = [{**line, **plain, "auto": False} for line in lines]
     return ({"label": "time"}, *drawn, {"label": "", "width": 0, **plain})
 

@@ -26,7 +26,7 @@ from dls_ik.viewer.shapes import (
 
 VIEW_DIRECTION = np.array([1.25, -1.15, 0.62])  # direction from the robot to the camera
 FIELD_OF_VIEW = np.deg2rad(40.0)  # [rad] vertical field of view of the camera
-# The panels cover the share SHEET of the height of windows that are narrower than PHONE [px].
+# In browser windows narrower than PHONE [px], the panels cover the share SHEET of the height.
 PHONE, SHEET = 576, 0.45
 MAX_ASPECT_CHANGE = 1.15  # a larger relative change of the aspect ratio moves the camera again
 FRAME_MARGIN = 1.08  # factor of the camera's distance, for a margin around the arm
@@ -48,10 +48,13 @@ FLOOR_COLOURS = {False: ((226, 229, 234), (196, 201, 209)), True: ((44, 48, 54),
 class SceneView:
     """3D scene of the page: floor, camera, arms, targets, paths, trails and velocity ellipsoid.
 
+    A trail is a line through the last positions of a tip. A target is drawn as a gizmo: a frame
+    with handles by which a person can drag it.
+
     Attributes:
         floor: Height of the floor in the base frame [m].
         size: Size of the robot [m].
-        targets: Gizmo of the target of each tip.
+        targets: Gizmo of each tip's target.
     """
 
     def __init__(self, server: Any, robot: RobotModel, shapes: Shapes) -> None:
@@ -164,12 +167,12 @@ class SceneView:
             trail.handle.visible = self._has_trails
 
     def darken(self, is_dark: bool, client: Any = None) -> None:
-        """Use the floor colours for a dark or for a white background.
+        """Draw the floor with colours for a dark or for a white background.
 
         Args:
             is_dark: Whether the background is dark.
-            client: Client whose floor changes; None changes the floor that all clients see at
-                first.
+            client: Client (browser) of the viser server whose floor changes; None changes the
+                default, which a client sees until its own floor changes.
         """
         scene = self._scene if client is None else client.scene
         _add_floor(scene, self.floor, self.size, is_dark)
@@ -183,8 +186,8 @@ class SceneView:
             return
         for view, trail in zip(views, self._trails, strict=False):
             trail.show(view.sample.T_tip.reshape(-1, 4, 4)[0, :3, 3])
-        # Trails that are not needed are emptied, never removed: the page would log an error for an
-        # update of a removed node.
+        # Trails that are not needed are emptied and not removed, because the page would log an
+        # error if an update arrives for a removed node.
         for trail in self._trails[len(views) :]:
             trail.clear()
 
@@ -234,7 +237,7 @@ def _camera(points: Array, aspect: float, shown: float = 1.0) -> tuple[Array, Ar
 
 
 def _furnish(server: Any) -> None:
-    """Add light to the scene."""
+    """Set the lights of a viser server's 3D scene."""
     scene = server.scene
     # Shadows and reflections would take most of the time on a machine without a graphics card.
     scene.configure_environment_map(None)
@@ -249,7 +252,7 @@ def _add_floor(scene: Any, floor: float, size: float, is_dark: bool) -> None:
     """Add a grid for the floor to a scene, or replace the grid of the scene.
 
     Args:
-        scene: Scene graph of the server, or of one client.
+        scene: Scene graph of the viser server, for all clients (browsers), or of one client.
         floor: Height of the floor in the base frame [m].
         size: Size of the robot [m].
         is_dark: Whether the background is dark.
@@ -447,12 +450,12 @@ def _scaled(mesh: Any, scale: float) -> Any:
 
 
 class TargetGizmo:
-    """Frame in the scene at the target, with handles by which a person can drag the target.
+    """Frame that shows a target in the 3D scene, with handles by which a person can drag it.
 
     Args:
         scene: Scene graph of viser.
-        name: Name of the node.
-        size: Size of the robot [m].
+        name: Name of the new node in the scene graph.
+        size: Size of the robot [m], to which the size of the gizmo is proportional.
     """
 
     def __init__(self, scene: Any, name: str, size: float) -> None:

@@ -61,17 +61,18 @@ class PortError(DlsIkError):
 
 
 class PageServer(viser.ViserServer):  # type: ignore[misc]
-    """Server of viser that accepts requests from its own page only.
+    """Server of viser that rejects requests from the pages of other web sites.
 
     Args:
-        host: Name or address of this machine.
+        host: Name or address of this machine on which the server listens.
         port: Port; 0 for any unused port.
-        frames: Pages that may embed this page, in the format of `frame-ancestors` of CSP.
+        frames: Sources of the pages that may embed this page, as in the directive `frame-ancestors`
+            of the HTTP header Content-Security-Policy.
         title: Title in the tab of the browser.
 
     Raises:
         PortError: If the port is in use, or the host is not an address of this machine.
-        GateError: If the requests of the server cannot be checked.
+        GateError: If the check of requests cannot be installed in viser.
     """
 
     def __init__(
@@ -90,17 +91,17 @@ class PageServer(viser.ViserServer):  # type: ignore[misc]
 
 
 def open_server(host: str, port: int, title: str, is_framed: bool = False) -> PageServer:
-    """Start a server with an empty page.
+    """Start a web server with an empty page.
 
     Args:
-        host: Name or address of this machine.
+        host: Name or address of this machine on which the server listens.
         port: Port; 0 for any unused port.
-        title: Title of the panel, and in the tab of the browser.
+        title: Title of the page's panel and of the browser tab.
         is_framed: Whether a notebook on this machine may embed the page.
 
     Raises:
         PortError: If the port is in use, or the host is not an address of this machine.
-        GateError: If the requests of the server cannot be checked.
+        GateError: If the check of requests cannot be installed in viser.
     """
     rich.get_console().quiet = True  # suppresses viser's table of addresses
     server = PageServer(host, port, NOTEBOOKS if is_framed else OWN_ORIGIN, title)
@@ -113,7 +114,8 @@ def set_theme(gui: Any, is_dark: bool) -> None:
     """Use dark or light colours, and hide the logo and the share button of viser.
 
     Args:
-        gui: Graphical user interface of the server, for all browsers, or of one client of viser.
+        gui: Graphical user interface of the viser server, for all clients (browsers), or of one
+            client.
         is_dark: Whether the colours are dark.
     """
     gui.configure_theme(
@@ -157,15 +159,20 @@ def _bind_error(host: str, port: int) -> OSError | None:
 
 @contextlib.contextmanager
 def guarded(host: str, frames: str = OWN_ORIGIN, title: str = "dls-ik") -> Iterator[None]:
-    """Make a viser server that is started in a ``with`` block check its requests.
+    """Install a check of requests in the viser server that is started in the ``with`` block.
+
+    The server rejects a request if the headers Host and Origin do not match the page, see
+    :func:`is_welcome`. It also adds security headers to its responses, and replaces the title of
+    the page.
 
     Args:
-        host: Host on which the server listens.
-        frames: Pages that may embed the page, in the format of `frame-ancestors` of CSP.
+        host: Name or address on which the server listens.
+        frames: Sources of the pages that may embed this page, as in the directive `frame-ancestors`
+            of the HTTP header Content-Security-Policy.
         title: Title in the tab of the browser.
 
     Raises:
-        GateError: If viser did not start a server whose requests can be checked.
+        GateError: If no server was started in the block in which the check could be installed.
     """
 
     def wrap(process_request: ProcessRequest) -> ProcessRequest:
@@ -193,11 +200,11 @@ def guarded(host: str, frames: str = OWN_ORIGIN, title: str = "dls-ik") -> Itera
         )
 
 
-VISER_TITLE = b"<title>Viser</title>"  # viser has no option for this title of its page
+VISER_TITLE = b"<title>Viser</title>"  # replaced in the page, because viser has no option for it
 
 
 def _set_title(response: Response, title: str) -> None:
-    """Replace the title of viser's page, if a response contains this page."""
+    """Replace the title in the HTML of a response; do nothing if the response is another file."""
     headers = response.headers
     if headers.get("Content-Type", "").startswith("text/html"):
         is_gzipped = headers.get("Content-Encoding") == "gzip"
@@ -208,12 +215,12 @@ def _set_title(response: Response, title: str) -> None:
 
 @lru_cache(maxsize=4)
 def titled_page(page: bytes, is_gzipped: bool, title: str) -> bytes:
-    """Return viser's page with another title in the tab of the browser.
+    """Replace the title in the HTML of viser's page, and return the HTML.
 
     Args:
-        page: Page of viser.
+        page: HTML of the page.
         is_gzipped: Whether `page` and the result are compressed by gzip.
-        title: New title.
+        title: New title of the browser tab.
     """
     html = gzip.decompress(page) if is_gzipped else page
     html = html.replace(VISER_TITLE, f"<title>{escape(title)}</title>".encode(), 1)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 DRAG_HOLD_TIME = 1.0  # [s] time after a drag in which targets from other senders are not shown
 MAX_ARMS = 4
-MIN_GAIN_ERROR = 1e-3  # [m] smallest error for which gains are computed
+MIN_GAIN_ERROR = 1e-3  # [m] minimum norm of the error with which Session.gains computes gains
 # [s] maximum time that is made up for after a gap between calls of Session.step
 MAX_CATCH_UP_TIME = 0.1
 STEP_ROUNDING = 1e-6  # tolerance for rounding of times, relative to the length of a step
@@ -183,10 +183,14 @@ class Session:
             self._recorder.add(view[:3] for view in views)
 
     def gains(self, view: ArmView) -> CurrentGains:
-        """Return the singular values of a state, and the gains of each arm's method there.
+        """Return the singular values at an arm's configuration, and each arm's gains there.
 
-        The error for which the gains are computed has the size of the position error of the state,
-        but at least MIN_GAIN_ERROR.
+        The gains of an arm are those of its method, see
+        :func:`dls_ik.viewer.gains.directional_gains`. They are computed for an error with the norm
+        of the position error in `view`, but at least MIN_GAIN_ERROR.
+
+        Args:
+            view: State of the arm whose configuration is used.
         """
         q = view.sample.q
         size = max(float(np.nan_to_num(view.sample.position_error)), MIN_GAIN_ERROR)

@@ -38,7 +38,7 @@ class Sample(NamedTuple):
 
     time: float  # argument of :meth:`Source.step` [s]
     q: Array  # (n,) [rad or m]
-    velocity: Array  # (n,) [rad/s or m/s]
+    velocity: Array  # (n,) joint velocities [rad/s or m/s]
     T_tip: Array  # (4, 4) T_base_tip, (k, 4, 4) for k tips
     T_target: Array | None  # T_base_target, with the shape of T_tip; None without a target
     position_error: float  # [m]; NaN without a target
@@ -132,13 +132,13 @@ class Source(Protocol):
         """Clear the target and faults; return to the initial configuration if ``can_place``."""
 
     def gains(self, q: Array, size: float) -> Array | None:
-        """Return the gains (k,) of a step of the current method, or None if they are not known.
+        """Return the gains (k,) of the current method along the singular directions at q.
 
-        See :func:`dls_ik.viewer.gains.directional_gains`.
+        See :func:`dls_ik.viewer.gains.directional_gains`. Return None if the gains are not known.
 
         Args:
             q: (n,) joint positions [rad or m].
-            size: Size of the error along each singular direction [m].
+            size: Norm of the error along each singular direction [m].
         """
 
     def close(self) -> None:
@@ -195,15 +195,15 @@ class _Controlled:
         self.controller.seed(q)
 
     def step(self, T: Array | None, now: float, dt: float) -> Sample:
-        """Run one cycle of the controller with a target T (4, 4), and return the state of the arm.
+        """Run one cycle of the controller, and return the state of the arm.
 
         Args:
-            T: Target; None keeps the last target.
-            now: Time [s].
+            T: New target T_base_tip (4, 4); None leaves the target unchanged.
+            now: Time of the cycle [s].
             dt: Duration of the cycle [s].
 
         Raises:
-            MethodError: If a plug-in method fails.
+            MethodError: If the method is a plug-in, and the controller is in the state FAULT.
         """
         if T is not None:
             self.controller.follow_pose(T, now)
@@ -357,7 +357,7 @@ class LocalSource:
         self._lock = threading.Lock()
         self._target: Array | None = None
         self._last_step: float | None = None  # [s] time of the last step
-        self._gain_stepper: Stepper | None = None  # made at the first use
+        self._gain_stepper: Stepper | None = None  # stepper of `gains`; created when first needed
         self._failure = ""  # error of a plug-in that failed and was replaced by the default method
         options = {**DEFAULT_PARAMETERS, **options}
         self._use(self._build(method, options, bare=False), options)
@@ -431,11 +431,13 @@ class LocalSource:
         self.place(self._start)
 
     def gains(self, q: Array, size: float) -> Array | None:
-        """Return the gains (k,) of a bare step of the current method; None if a plug-in fails.
+        """Return the gains (k,) of the current method along the singular directions at q.
+
+        See :func:`dls_ik.viewer.gains.directional_gains`. Return None if a plug-in method fails.
 
         Args:
             q: (n,) joint positions [rad or m].
-            size: Size of the error along each singular direction [m].
+            size: Norm of the error along each singular direction [m].
         """
         with self._lock:
             if self._gain_stepper is None:
@@ -485,11 +487,13 @@ class LocalSource:
         return _Limited(LocalIk(robot, name, task=task, **split_options(options)[1]), stepper)
 
     def _stepper(self, method: str, options: Mapping[str, Any]) -> Stepper:
-        """Return a stepper for bare steps of a method, which starts at joint positions close to 0.
+        """Return a stepper that makes steps of a method without the controller around it.
+
+        The stepper starts at joint positions 0, clipped to the joint limits.
 
         Args:
             method: Name of the method.
-            options: Options of the controller and the method.
+            options: Options of the controller and the method; the controller's are ignored.
         """
         q = self.robot.clip(np.zeros(self.robot.n))
         own = split_options(options)[1]

@@ -36,7 +36,7 @@ def test_table_v_pairs_our_and_printed_values_and_warns_of_few_samples():
     shown = run("reproduce", "table-v", "--samples", 20, "--rows", "jp", columns=110).stdout
     row = next(line for line in shown.splitlines() if line.startswith("jp "))
     assert "100.0    100.0" in row  # ours and the printed one
-    first = shown.index("As published: the methods")
+    first = shown.index("As published: methods from")
     assert shown.index("20 pairs of start and goal are few") < first
     assert first < shown.index("Statistics: agreement") < shown.index("Statistics of chance")
     narrow = run("reproduce", "table-v", "--samples", 20, "--rows", "jp", columns=60).stdout
@@ -48,7 +48,7 @@ def test_tables_of_a_reading_that_was_not_run_are_left_out():
     words = ("reproduce", "table-v", "--samples", 20, "--rows", "jp", "--reading", "as meant")
     shown = run(*words, columns=110).stdout
     assert "As meant: the methods of this package, with one set" in shown
-    for title in ("As published: the methods of text", "Times, as published", "single slip"):
+    for title in ("As published: methods from", "Times, as published", "one slip"):
         assert title not in shown
 
 

@@ -113,7 +113,7 @@ def test_all_solutions_reach_the_pose_and_differ(robot):
     )
     assert run("solve", "wam", *POSE, "--all", 2, columns=40).stdout.count("wam_j7") == 2
     shown = " ".join(run("solve", "wam", *POSE, "--all", 2).stdout.split())
-    assert "leads to all solutions with the same family number" in shown
+    assert "solutions with the same family number are connected by self-motion" in shown
     assert "no solution" in run("solve", "wam", *FAR, "--all", 2, code=NO_SOLUTION).stderr
 
 

@@ -101,7 +101,7 @@ def test_xacro_files_are_expanded_with_arguments(tmp_path):
     assert find_tree(f"{path} reach:=2.5 title:='my arm'").joint["j"].origin[0, 3] == 2.5
     assert "2.5" in find_urdf(f"{path} reach:=2.5")
     for given, said in [
-        (f"{path} raech:=2.5", "has no argument 'raech'; arguments: reach, title"),
+        (f"{path} raech:=2.5", "has no argument 'raech'; valid arguments: reach, title"),
         ("wam reach:=2.5", r"need a xacro file; got"),
         (f"{path} title:=my arm", r"NAME:=VALUE, with quotes .* got 'arm'"),
     ]:
@@ -184,7 +184,7 @@ def test_from_description_loads_robot_descriptions_modules(so_arm101, monkeypatc
     assert find_urdf(so_arm101).name == "so101_new_calib.urdf"
     assert capsys.readouterr().out == ""
     for name, mappings, said in [
-        (so_arm101, {"x": 1}, "without arguments; got 'x'"),
+        (so_arm101, {"x": 1}, "has no arguments; omit the argument 'x'"),
         ("so_arm_101_description", None, "did you mean .*so_arm101_description"),
     ]:
         with pytest.raises(RobotModelError, match=said):

@@ -90,7 +90,7 @@ def test_values_that_are_refused_leave_the_picture_and_say_why():
     [
         (Slider(1.0, 0.5, 2.0), "width must have lowest <= start <= highest .* got 1, 0.5, 2"),
         (Slider(1.0, 1.0, 1.0), "lowest < highest; got 1, 1, 1"),
-        (Slider(0.0, 0.5, 1.0, is_log=True), "lowest must be above 0; got 0"),
+        (Slider(0.0, 0.5, 1.0, is_log=True), "lowest value must be above 0; got 0"),
     ],
 )
 def test_a_slider_whose_range_is_wrong_is_refused(slider, message):
@@ -99,5 +99,5 @@ def test_a_slider_whose_range_is_wrong_is_refused(slider, message):
 
 
 def test_a_picture_needs_a_slider():
-    with pytest.raises(DlsIkError, match="at least one argument"):
+    with pytest.raises(DlsIkError, match="at least one Slider"):
         with_sliders(draw)

@@ -260,8 +260,8 @@ def test_valid_timeouts_are_accepted(timeout):
     ("call", "said"),
     [
         (lambda solver, T: solver.solve(None), "got None"),
-        (lambda solver, T: solver.solve([T, T]), "solve_batch takes several poses"),
-        (lambda solver, T: solver.solve_batch(T), "solve takes a single pose"),
+        (lambda solver, T: solver.solve([T, T]), "use solve_batch for several poses"),
+        (lambda solver, T: solver.solve_batch(T), "use solve for a single pose"),
         (lambda solver, T: solver.solve(T, "home"), "or a mapping by name; got 'home'"),
         (lambda solver, T: solver.solve(T, np.zeros((2, 7))), "give one of its rows"),
     ],
