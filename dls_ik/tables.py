@@ -55,7 +55,7 @@ def print_table(
 
 
 def table_of(headings: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[int]) -> Table:
-    """Return a table (:class:`rich.table.Table`) with headings and rows of cells.
+    """Return a table of the library rich with headings and rows of cells.
 
     The columns with the indices `left` are aligned to the left, other columns to the right.
     """

@@ -177,7 +177,7 @@ def _urdf_of(path: Path, arguments: Mapping[str, str]) -> Path | str | None:
 
 
 def _named(name: str, arguments: Mapping[str, str]) -> tuple[Path | str, Path] | None:
-    """Return the URDF of a robot in an installed library, and its folder; see :func:`named_urdf`.
+    """Return the URDF of a robot in an installed library, and the folder of the URDF.
 
     Return None if no library has the robot, if it comes with this package, or if a file has the
     name.

@@ -116,7 +116,7 @@ def path_html(result: Any, about: str) -> str:
 def solutions_html(result: Any, about: str) -> str:
     """Return an HTML table of :class:`IkSolutions`, with a row for each solution.
 
-    A row has the solution's index, its family number (:attr:`IkSolutions.families`), the joint
+    A row has the solution's index, its family number (:attr:`dls_ik.IkSolutions.families`), the joint
     positions and the errors.
 
     Args:
