@@ -116,8 +116,8 @@ def path_html(result: Any, about: str) -> str:
 def solutions_html(result: Any, about: str) -> str:
     """Return an HTML table of :class:`IkSolutions`, with a row for each solution.
 
-    A row has the solution's index, its family number (:attr:`dls_ik.IkSolutions.families`), the joint
-    positions and the errors.
+    A row has the index of the solution, its family number (see
+    :attr:`dls_ik.IkSolutions.families`), the joint positions and the errors.
 
     Args:
         result: Solutions of one pose.
