@@ -33,8 +33,13 @@ def ask(command: str) -> None:
 def call(node, name, kind, values="{}"):
     service = _interface(kind)
     given = yaml.safe_load(values)
-    response = _answer(node, service, name, filled(service.Request(), given))
-    code = getattr(response, "error_code", None)
+    deadline = time.monotonic() + SOON
+    while True:
+        response = _answer(node, service, name, filled(service.Request(), given))
+        code = getattr(response, "error_code", None)
+        is_late = code is not None and code.val == code.TIMED_OUT  # on a busy machine
+        if not is_late or time.monotonic() > deadline:
+            break
     assert code is None or code.val == code.SUCCESS, f"{code.val}: {getattr(code, 'message', '')}"
     assert getattr(response, "success", True), response.message
     if "ik_request" in given:
