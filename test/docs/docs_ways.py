@@ -86,6 +86,8 @@ def run_here(words: list[str]) -> str:
 
     if words[0] in ("call", "stream") and "--patience" not in words:
         words = [*words, "--patience", str(LONG)]
+    if words[0] == "call" and "--fk" not in words and "--timeout" not in words:
+        words = [*words, "--timeout", "10"]
     out, err, handler = io.StringIO(), io.StringIO(), signal.getsignal(signal.SIGINT)
     code = 0
     try:
