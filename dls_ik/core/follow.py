@@ -129,7 +129,7 @@ def tip_errors(arm: Boxed[Chain], q: Array, T_d: Array) -> tuple[float, float]:
 
 @allocating
 def _step(problem: FollowProblem, state: FollowState, work: Workspace) -> bool:
-    """Move ``state.q`` by one step of a method, or not at all within the tolerances of ``stop``.
+    """Move ``state.q`` by one step; do nothing if the error is within ``problem.stop``.
 
     Args:
         problem: Inputs of the step.
@@ -226,8 +226,8 @@ def keep_from_overshooting(
 ) -> None:
     """Shorten the step ``work.dq`` along directions in which it would overshoot.
 
-    The Hessian (second derivative) of half the squared error |e|^2 / 2 by q is J^T J + S with
-    S = -sum_i e_i d^2 e_i / dq^2. IK methods use only the term J^T J. The term S matters if an
+    The Hessian (second derivative) of |e|^2 / 2 by q is J^T J + S with S = -sum_i e_i dJ_i / dq,
+    where J = -de/dq has the rows J_i. IK methods use only the term J^T J. The term S matters if an
     error e remains after the step, as for targets out of reach. For a stretched arm, J^T J is zero
     along some directions, so that the Hessian is S; near such a configuration, a step computed from
     J alone overshoots.
@@ -305,9 +305,10 @@ def _curvature(
     work: Workspace,
     A: Array,
 ) -> None:
-    """Write the positive semidefinite part of V^T S V with S = -sum_i left_i d^2 e_i / dq^2.
+    """Write the positive semidefinite part of V^T S V with S = -sum_i left_i dF_i / dq.
 
-    S is computed from finite differences of the Jacobian, which work for every kind of task.
+    F_i is row i of F. S is computed from finite differences of the Jacobian, which work for every
+    kind of task.
 
     Args:
         problem: Inputs of the step.

@@ -188,7 +188,7 @@ def damped_gains(s: Array, lambda2: float, gain: Array) -> None:
         gain[i] = s[i] / (s[i] * s[i] + lambda2) if s[i] > 0.0 else 0.0
 
 
-# Columns of free joints: all limit strategies, CTP only if no joint is in a margin ----------------
+# Inverses from the columns of free joints: for CTP only if no joint is in a margin ----------------
 
 
 @allocating
@@ -465,7 +465,8 @@ def invert_whole(
         W: (r, r) weight of the error, the identity except for the policy `accuracy`.
         e: (r,) scaled error [m].
         lambda2: lambda^2 of the damping law.
-        limit: Output z and C of the limit strategy.
+        limit: Result of the limit strategy: z, a motion away from the limits, and C, which scales
+            or removes the motion of joints near a limit.
         dq: (n,) step, written [rad or m].
     """
     r, n = J.shape

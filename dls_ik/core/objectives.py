@@ -296,15 +296,15 @@ def _add_slopes(
     push: Array,
     out: Array,
 ) -> None:
-    """Add the derivative of one link's term of H by the joint positions to the gradient.
+    """Add the derivative of one link's term of an objective H by q to the gradient of H.
 
     The derivative is push . d near / dq. To first order, it is irrelevant that the closest point
     changes its position on the link.
 
     Args:
         chain: The chain of the arm.
-        axes: (m, 2, 3) axes of the elements.
-        first: Index of the first element of the path.
+        axes: (m, 2, 3) axes of the joints of the chain, its elements.
+        first: Index of the first element between the base and the link.
         last: Index of the element at the start of the link. If it is prismatic, it moves the end of
             the link but not the start.
         along: Position of the closest point on the link, 0 to 1.

@@ -21,7 +21,7 @@ AVERAGING_TIME = 0.15  # [s] time constant of the average of the reference veloc
 # The demand is the acceleration of the reference divided by the acceleration limit. The reference
 # is not adapted up to the first value, and fully adapted above the second value.
 FEASIBLE_DEMAND, EXCESSIVE_DEMAND = 0.6, 0.8
-DEMAND_DECAY = 2.5  # [s] time constant with which the stored demand decreases after a turn
+DEMAND_DECAY = 2.5  # [s] time constant with which `demand` decreases after a change of direction
 MIN_CLOSING_SHARE = 0.25  # minimum share of the acceleration limits used to close the distance
 
 

@@ -175,7 +175,7 @@ def search_rows(
     attempts: int,
     rows: tuple[Indices, Array, Array],
 ) -> None:
-    """Search solutions for all poses on the general path; called from Python.
+    """Search solutions for all poses by the steps for tasks of any kind; called from Python.
 
     A row is skipped if its desired poses are not finite rigid transforms or its seed is not finite.
 

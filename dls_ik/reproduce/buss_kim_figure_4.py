@@ -139,7 +139,7 @@ RULES_OF_SLIPS: dict[str, tuple[str, Rules]] = {
         "from the correct rows", RULES_AS_PUBLISHED._replace(code=shapes.CODE_MENDED)),
     "ends if a step improves by less than 1e-6": (
         "less than 1e-5", RULES_AS_PUBLISHED._replace(gain=1e-5)),
-    "ends at the 4th step that ends above the smallest distance so far": (
+    "a run ends at the 4th step after which the distance exceeds the smallest so far": (
         "at the 3rd", RULES_AS_PUBLISHED._replace(rises=3)),
     "counts steps that end above the smallest distance so far": (
         "steps that increase the distance", RULES_AS_PUBLISHED._replace(is_above_best=False)),

@@ -152,7 +152,7 @@ class Slip(NamedTuple):
     """Slip or choice of the published code, and the options that revert it."""
 
     is_: str  # words for the behaviour of the published code
-    instead: str  # words for the behaviour that the paper describes, or for another choice
+    instead: str  # text for the report: what the paper describes, or what could be chosen otherwise
     options: dict[str, Any]  # solver options with which a method has the behaviour `instead`
     rows: tuple[str, ...]  # rows of the table that are run again with these options
 

@@ -45,7 +45,7 @@ class NullDistribution(NamedTuple):
     """
 
     names: tuple[tuple[str, str], ...]  # method and column key of each of the k numbers
-    z: Array  # (b, k) z-scores; 0 if a draw has no value of the number
+    z: Array  # (b, k) z-scores; 0 where a number is undefined in a draw
 
     @property
     def inverse(self) -> Array:

@@ -287,7 +287,7 @@ class NotPredicted(NamedTuple):
     columns: tuple[str, ...] = ()  # keys of the selected columns; empty selects all columns
 
     def has(self, row: Row, key: str) -> bool:
-        """Return whether the number in the column `key` of our row `row` is selected."""
+        """Return whether the number in column `key` of a row of our results is not predicted."""
         is_row = all(row.get(name) in values for name, values in self.rows.items())
         return is_row and (not self.columns or key in self.columns)
 

@@ -77,7 +77,7 @@ class SceneState:
 
         Args:
             q: (n,) joint positions of the command [rad or m].
-            influence: Distance below which the lower bounds on distances are tight [m].
+            influence: Distance below which the lower bounds on distances are nearly exact [m].
             promised: (p + s,) certified (proven) distances at q [m], which may be larger than the
                 lower bounds computed here. Each pair must also keep its certified distance if that
                 is below `min_distance`. None: no pair is certified.

@@ -28,8 +28,8 @@ TICK = 1e-6  # [s] tolerance for comparing times
 class StallWindow(NamedTuple):
     """State at the start of a window in which progress is measured."""
 
-    since: float  # [s] time of the start
-    error: float  # [m] error at the start
+    since: float  # [s] time at which the window started
+    error: float  # [m] error at that time
     q: Array  # (n,) joint positions at the start [rad or m]
     T: Array  # (4, 4) T_base_tip of the target at the start
     cycles: int = 1  # number of cycles since the start

@@ -37,7 +37,7 @@ def call(node, name, kind, values="{}"):
     while True:
         response = _answer(node, service, name, filled(service.Request(), given))
         code = getattr(response, "error_code", None)
-        is_late = code is not None and code.val == code.TIMED_OUT  # on a busy machine
+        is_late = code is not None and code.val == code.TIMED_OUT  # the machine is busy
         if not is_late or time.monotonic() > deadline:
             break
     assert code is None or code.val == code.SUCCESS, f"{code.val}: {getattr(code, 'message', '')}"
