@@ -106,8 +106,8 @@ def _last_norm(params: MethodParams, group: Indices, memory: Memory, g: int) -> 
 # The error is halved repeatedly until its component that no joint motion can correct is small.
 #
 # e := e / 2 is repeated while norm((I - J J+) e) > tolerance (Tabaczynski 2005, section 2.2, which
-# prints J+ J instead of J J+ by mistake). The text of the paper describes the halving; the code
-# that the paper lists does not halve the error.
+# prints J+ J instead of J J+ by mistake). The text of the paper describes the halving; its
+# listing of the code does not halve the error.
 
 
 NEGLIGIBLE_SHARE = 1e-10  # singular values up to this share of the largest one count as zero

@@ -95,7 +95,7 @@ def _package_of(path: Path, name: str) -> str:
 
 
 def _package_name(folder: Path) -> str:
-    """Return the ROS package name in the ``package.xml`` of a folder; "" if there is none."""
+    """Return the ROS package name in the ``package.xml`` of a folder; "" without a name."""
     try:
         text = read_file(folder / "package.xml", MAX_MANIFEST_BYTES).decode(errors="replace")
     except OSError:

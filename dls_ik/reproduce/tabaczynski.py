@@ -86,7 +86,7 @@ class Scenario(NamedTuple):
     links: tuple[float, ...]  # lengths [m]
     start: tuple[float, ...]  # initial joint positions [rad]
     goal: tuple[float, float]  # x, y [m]
-    printed: tuple[tuple[int | str, ...], ...]  # for each method: iterations, words on its motion
+    printed: tuple[tuple[int | str, ...], ...]  # row of a method: iterations, words on its motion
 
     @property
     def is_reachable(self) -> bool:

@@ -198,7 +198,7 @@ def reach_of_pairs(arrays: SceneArrays, extent: Array) -> Array:
         Upper bounds (p + s, n) [m/rad or m/m] for p + s pairs and n variables.
     """
     n = len(extent)
-    reach = np.zeros((len(arrays.frame), len(arrays.parent)))  # for each shape and frame
+    reach = np.zeros((len(arrays.frame), len(arrays.parent)))  # row of a shape, column of a frame
     for shape, frame in enumerate(arrays.frame):
         node = arrays.node[arrays.root[shape]]
         # Maximum distance of a point of the shape from the origin of frame `at`
