@@ -40,7 +40,7 @@ from dls_ik.core.search_rows import search_packed_free
 from dls_ik.model.dh import DhRow
 from dls_ik.model.robot import RobotModel
 from dls_ik.servo.controller import Controller
-from dls_ik.servo.limiter import stop_within
+from dls_ik.servo.limiter import AccelerationLimiter, stop_within
 from dls_ik.solver import IkSolver, announce_compilation_to
 
 BACKWARDS_FLAG, SCENE_FLAG, KERNEL_FLAG = "--backwards", "--scene", "--kernel"
@@ -90,6 +90,9 @@ def _follow() -> None:
 
 def _guard() -> None:
     """Call the kernels of servo motion that keeps minimum distances to obstacles."""
+    from dls_ik.core.avoidance import approach_bounds, stopping_time
+    from dls_ik.core.near_pairs import MAX_CONTROLLED_PAIRS, near_rows
+    from dls_ik.servo.guard import Guard
     from dls_ik.servo.workspace import HalfSpace
 
     robot = _robot()
@@ -97,6 +100,13 @@ def _guard() -> None:
     controller = Controller(robot, executor=ThreadPoolExecutor(1), workspace=workspace)
     controller.follow_pose(robot.fk(np.full(robot.n, 0.5)), 0.0)
     controller.cycle(0.0, 0.01)
+    # Plug-ins call these kernels directly, see dls_ik.servo.plugin_step.
+    limit, q, pairs = np.ones(robot.n), np.zeros(robot.n), MAX_CONTROLLED_PAIRS
+    limiter = AccelerationLimiter(robot, limit, 1.0)
+    near = Guard(limiter, robot, None, workspace, (0.01, 0.1), (limit, np.inf * limit)).near
+    near_rows(near, q, np.empty((pairs, robot.n)), np.empty(pairs), np.empty(pairs, np.int64))
+    stopping_time(near.stopping, 0.01, q)
+    approach_bounds(near.stopping, 0.01, 0.1, np.zeros(1), np.zeros(1))
 
 
 def _check_collisions() -> None:
@@ -133,7 +143,11 @@ def _step_and_plot() -> None:
     T = robot.fk(q)
     stepper = Stepper(robot, "dls", q)
     stepper.run(T, 1)
-    stepper.error(T)
+    stepper.step_for(stepper.error(T), stepper.jacobian(T))
+    stepper.inverse(T)
+    Stepper(robot, "jt", q).inverse(T)
+    Stepper(robot, "odls", q).inverse(T)
+    Stepper(robot, "dls", q, policy="accuracy").inverse(T)
     robot.jacobian(q)
     activation(0.0, -1.0, 1.0, 0.1)
     unwind(np.zeros(2, np.int64), robot.lower, robot.upper, q, q.copy())  # used to list solutions
