@@ -35,12 +35,14 @@ from dls_ik.core.jit import (
     keep_ahead_in,
     portable_environment,
 )
+from dls_ik.core.limiter import stop_after_cycle
 from dls_ik.core.reach_bounds import ReachBounds, rows_beyond_reach
 from dls_ik.core.search_rows import search_packed_free
 from dls_ik.model.dh import DhRow
 from dls_ik.model.robot import RobotModel
 from dls_ik.servo.controller import Controller
-from dls_ik.servo.limiter import stop_within
+from dls_ik.servo.limiter import boxed_limits, stop_within
+from dls_ik.servo.pursuit import Pursuit
 from dls_ik.solver import IkSolver, announce_compilation_to
 
 BACKWARDS_FLAG, SCENE_FLAG, KERNEL_FLAG = "--backwards", "--scene", "--kernel"
@@ -83,6 +85,10 @@ def _follow() -> None:
     controller.stop_path(0.01)
     limit = np.ones(robot.n)
     stop_within(0.0 * limit, limit, 0.0 * limit, (-limit, limit, limit, limit))
+    limits = boxed_limits(robot, limit, limit, limit)
+    Pursuit(limits, limit).aim(limit, limit, limit, limit, 1.0)
+    state, phases, bounds = (np.zeros((*k, robot.n)) for k in ((4,), (3, 3), (2,)))
+    stop_after_cycle(limits, limit, state, 1.0, phases, bounds)
     slow = Controller(robot, executor=ThreadPoolExecutor(1), max_linear_speed=0.1, acceleration=1.0)
     slow.follow_pose(T, 0.0)
     slow.cycle(0.0, 0.01)
