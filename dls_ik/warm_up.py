@@ -35,12 +35,14 @@ from dls_ik.core.jit import (
     keep_ahead_in,
     portable_environment,
 )
+from dls_ik.core.limiter import stop_after_cycle
 from dls_ik.core.reach_bounds import ReachBounds, rows_beyond_reach
 from dls_ik.core.search_rows import search_packed_free
 from dls_ik.model.dh import DhRow
 from dls_ik.model.robot import RobotModel
 from dls_ik.servo.controller import Controller
-from dls_ik.servo.limiter import AccelerationLimiter, stop_within
+from dls_ik.servo.limiter import AccelerationLimiter, boxed_limits, stop_within
+from dls_ik.servo.pursuit import Pursuit
 from dls_ik.solver import IkSolver, announce_compilation_to
 
 BACKWARDS_FLAG, SCENE_FLAG, KERNEL_FLAG = "--backwards", "--scene", "--kernel"
@@ -83,9 +85,26 @@ def _follow() -> None:
     controller.stop_path(0.01)
     limit = np.ones(robot.n)
     stop_within(0.0 * limit, limit, 0.0 * limit, (-limit, limit, limit, limit))
+    limits = boxed_limits(robot, limit, limit, limit)
+    Pursuit(limits, limit).aim(limit, limit, limit, limit, 1.0)
+    state, phases, bounds = (np.zeros((*k, robot.n)) for k in ((4,), (3, 3), (2,)))
+    stop_after_cycle(limits, limit, state, 1.0, phases, bounds)
     slow = Controller(robot, executor=ThreadPoolExecutor(1), max_linear_speed=0.1, acceleration=1.0)
     slow.follow_pose(T, 0.0)
     slow.cycle(0.0, 0.01)
+
+
+def _use_stack() -> None:
+    """Call the kernels of task stacks, of the solver and of servo motion."""
+    from dls_ik.solver.task import Task
+    from dls_ik.solver.task_stack import PostureTask, TaskStack
+
+    robot, q = _robot(), np.full(2, 0.5)
+    stack = TaskStack(Task.position_only(), PostureTask(q))
+    IkSolver(robot, task=stack).solve(robot.fk(q), q)
+    controller = Controller(robot, executor=ThreadPoolExecutor(1), task=stack)
+    controller.follow_pose(robot.fk(q), 0.0)
+    controller.cycle(0.0, 0.01)
 
 
 def _guard() -> None:
@@ -103,6 +122,7 @@ def _guard() -> None:
     # Plug-ins call these kernels directly, see dls_ik.servo.plugin_step.
     limit, q, pairs = np.ones(robot.n), np.zeros(robot.n), MAX_CONTROLLED_PAIRS
     limiter = AccelerationLimiter(robot, limit, 1.0)
+    limiter.advance_slower(limiter.motion(), 0.5, 0.01)
     near = Guard(limiter, robot, None, workspace, (0.01, 0.1), (limit, np.inf * limit)).near
     near_rows(near, q, np.empty((pairs, robot.n)), np.empty(pairs), np.empty(pairs, np.int64))
     stopping_time(near.stopping, 0.01, q)
@@ -143,7 +163,6 @@ def _step_and_plot() -> None:
     T = robot.fk(q)
     stepper = Stepper(robot, "dls", q)
     stepper.run(T, 1)
-    stepper.step_for(stepper.error(T), stepper.jacobian(T))
     stepper.inverse(T)
     Stepper(robot, "jt", q).inverse(T)
     Stepper(robot, "odls", q).inverse(T)
@@ -154,7 +173,7 @@ def _step_and_plot() -> None:
 
 
 Uses = tuple[Callable[[], None], ...]
-NODE_USES: Uses = (_solve_fast, _follow, _solve_by_the_general_step)
+NODE_USES: Uses = (_solve_fast, _follow, _solve_by_the_general_step, _use_stack)
 SCENE_USES: Uses = (_guard, _check_collisions)
 USES: Uses = (*NODE_USES, *SCENE_USES, _step_and_plot)
 

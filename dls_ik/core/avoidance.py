@@ -34,7 +34,7 @@ from dls_ik.core.follow import (
     velocity_scale,
 )
 from dls_ik.core.jit import allocating, force_inline, kernel
-from dls_ik.core.linalg import copy, factor, solve_factored
+from dls_ik.core.linalg import copy, copy_matrix, factor, solve_factored
 from dls_ik.core.near_pairs import MAX_CONTROLLED_PAIRS, NearRows, near_rows
 from dls_ik.core.step import general_step
 from dls_ik.core.task import jacobian_there, observe, scaled_error
@@ -73,29 +73,76 @@ def follow_apart(
         The index of the pair of shapes to which the first active row belongs; -1 if no row is
         active.
     """
-    chain, state, near = arm.record, followed.record, constraints.record
-    method, general, descending, plain, stop = methods.record
-    observed, n = state.observed, state.q.shape[0]
-    work = workspace(chain, general, state.memory)
-    outside = return_into_limits(chain, dt, state.q)
-    copy(outside, state.limit_activation)
-    N, remaining, pair = (
-        np.empty((MAX_CONTROLLED_PAIRS, n)),
-        np.empty(MAX_CONTROLLED_PAIRS),
-        np.empty(MAX_CONTROLLED_PAIRS, np.int64),
+    state = followed.record
+    r, n = state.scratch.J.shape
+    scratch = RowScratch(
+        N=np.empty((MAX_CONTROLLED_PAIRS, n)),
+        remaining=np.empty(MAX_CONTROLLED_PAIRS),
+        pair=np.empty(MAX_CONTROLLED_PAIRS, np.int64),
+        b=np.empty(MAX_CONTROLLED_PAIRS),
+        active=np.empty(n + 1, np.int64),
+        taken=np.empty(MAX_CONTROLLED_PAIRS, np.int64),
+        blocking_pair=np.full(1, -1),
+        motions=np.empty((7, n)),
+        e_left=np.empty(r),
+        J_free=np.empty((r, n)),
+        G=np.empty((n, n)),
+        A=np.empty((n, n)),
     )
-    count = near_rows(near, state.q, N, remaining, pair)
-    blocking_pair = np.full(1, -1)
-    rows = (N[:count], remaining[:count], pair[:count])
+    _follow_apart(arm.record, methods.record, state, constraints.record, T_d, dt, scratch)
+    return scratch.blocking_pair[0]
+
+
+class RowScratch(NamedTuple):
+    """Scratch arrays of a cycle with distance constraints N dq >= b, for at most c rows."""
+
+    N: Array  # (c, n) unit vectors along which distances grow
+    remaining: Array  # (c,) motion against each row up to the minimum distance [rad or m]
+    pair: Indices  # (c,) index of the pair of shapes to which each row belongs
+    b: Array  # (c,) lower bounds of N dq [rad or m]
+    active: Indices  # (n + 1,) indices of the active rows; -1 ends the list
+    taken: Indices  # (c,) number of times each row became active
+    blocking_pair: Indices  # (1,) index of the pair of the first active row, or -1
+    motions: Array  # (7, n) joint motions
+    e_left: Array  # (r,) see :class:`ErrorModel`
+    J_free: Array  # (r, n) see :class:`ErrorModel`
+    G: Array  # (n, n) dot products of the active rows
+    A: Array  # (n, n) factors of G
+
+
+@kernel
+def _follow_apart(
+    chain: Chain,
+    methods: FollowMethods,
+    state: FollowState,
+    near: NearRows,
+    T_d: Array,
+    dt: float,
+    scratch: RowScratch,
+) -> None:
+    """Run :func:`follow_apart` with the records of its boxes."""
+    method, general, descending, plain, stop = methods
+    observed, outside = state.observed, state.scratch.outside
+    return_into_limits(chain, dt, state.q, outside)
+    copy(outside, state.limit_activation)
+    count = near_rows(near, state.q, scratch.N, scratch.remaining, scratch.pair)
     problem = FollowProblem(chain, method, general, stop, T_d, dt, outside)
-    if _step(problem, state, work, rows, near, blocking_pair):
-        return blocking_pair[0]
+    if _step(problem, state, state.work, count, near, scratch):
+        return
     least, greatest = observed[2], observed[3]
-    work = workspace(chain, plain, new_memory(chain, descending, plain))
     problem = FollowProblem(chain, descending, plain, stop, T_d, dt, outside)
-    _step(problem, state, work, rows, near, blocking_pair)
+    _take_fallback_step(problem, state, count, near, scratch)
     observed[2], observed[3] = least, greatest
-    return blocking_pair[0]
+
+
+@allocating
+def _take_fallback_step(
+    problem: FollowProblem, state: FollowState, count: int, near: NearRows, scratch: RowScratch
+) -> None:
+    """Take a step of the method in `problem`, which has no memory of earlier cycles."""
+    memory = new_memory(problem.chain, problem.method, problem.general)
+    work = workspace(problem.chain, problem.general, memory)
+    _step(problem, state, work, count, near, scratch)
 
 
 # The step -----------------------------------------------------------------------------------------
@@ -116,14 +163,14 @@ class ErrorModel(NamedTuple):
     J_free: Array  # (r, n) J C
 
 
-@allocating
+@kernel
 def _step(
     problem: FollowProblem,
     state: FollowState,
     work: Workspace,
-    rows: tuple[Array, Array, Indices],
+    m: int,
     near: NearRows,
-    blocking_pair: Indices,
+    scratch: RowScratch,
 ) -> bool:
     """Move ``state.q`` by one step of a method with minimum distances.
 
@@ -131,13 +178,10 @@ def _step(
         problem: Inputs of the step.
         state: State of following the target, read and written.
         work: Scratch arrays for the method of `problem`.
-        rows: Three arrays for the m rows of the distance constraints N dq >= b: the unit vectors N
-            (m, n), along which distances grow; the joint motion (m,) against each row after which
-            the minimum distance is reached [rad or m]; and the index (m,) of the pair of shapes to
-            which each row belongs.
+        m: Number of rows of the distance constraints.
         near: The fields `stopping`, `leaves` and `pace` are used; the last two are also written.
-        blocking_pair: (1,) index of the pair of shapes to which the first active row belongs, or -1
-            if no row is active; written.
+        scratch: The first m rows of `N`, `remaining` and `pair` are read; `blocking_pair` is
+            written.
 
     Returns:
         False if neither the step nor a shorter step in its direction lowers the error; ``state.q``
@@ -145,14 +189,19 @@ def _step(
     """
     chain, method, general, stop, T_d, dt, outside = problem
     q, observed, activation = state.q, state.observed, work.limit.activation
-    N, remaining, pair = rows
+    N, remaining, b, active = scratch.N[:m], scratch.remaining[:m], scratch.b[:m], scratch.active
+    fast, slow, y = scratch.motions[0], scratch.motions[1], scratch.motions[2]
     stopping, leaves, pace = near.stopping, near.leaves, near.pace
-    n, m = q.shape[0], N.shape[0]
+    n = q.shape[0]
     observed[0], observed[1] = observe(chain, general, T_d, q, work)
     jacobian_there(chain, general, T_d, work)
     observe_singular_values(work, observed)
-    e, J, free = work.e.copy(), work.J.copy(), np.empty(n)
-    model = ErrorModel(e, J, e.copy(), J.copy())
+    e, J, free = state.scratch.e, state.scratch.J, state.scratch.free
+    model = ErrorModel(e, J, scratch.e_left, scratch.J_free)
+    copy(work.e, e)
+    copy(work.e, model.e_left)
+    copy_matrix(work.J, J)
+    copy_matrix(work.J, model.J_free)
     general_step(chain, method, general, T_d, q, work)
     for j in range(n):
         state.limit_activation[j] = max(state.limit_activation[j], activation[j])
@@ -160,8 +209,7 @@ def _step(
         free[j] = freedom(chain, method, j, q[j], work.dq[j], activation[j]) * (1.0 - outside[j])
     if observed[0] <= stop.position_tolerance and observed[1] <= stop.rotation_tolerance:
         return True
-    b, active = np.empty(m), np.full(n + 1, -1)
-    fast, slow, y = np.empty(n), np.empty(n), np.empty(n)
+    active.fill(-1)
     scale = velocity_scale(chain, dt, work.dq)
     for j in range(n):
         fast[j] = scale * work.dq[j]
@@ -179,7 +227,7 @@ def _step(
                 count += 1
     for i in range(passes):
         approach_bounds(stopping, dt, np.inf if i == 1 else T, remaining, b)
-        if not _solve_with_rows(problem, q, model, N, b, scale, work, active):
+        if not _solve_with_rows(problem, q, model, scale, work, m, scratch):
             break
         trial = slow if i == 1 else fast
         scale = velocity_scale(chain, dt, work.dq)
@@ -198,9 +246,9 @@ def _step(
         if active[i] < 0:
             break
         leaves[active[i], 3] = 1
-    blocking_pair[0] = -1 if active[0] < 0 else pair[active[0]]
+    scratch.blocking_pair[0] = -1 if active[0] < 0 else scratch.pair[active[0]]
     _split_row_motion(N, active, work.dq, y)
-    keep_from_overshooting(problem, q, model.e_left, J, model.J_free, free, work, observed)
+    keep_from_overshooting(problem, q, model.e_left, model.J_free, work, observed, state.scratch)
     for j in range(n):
         work.dq[j] += y[j]
     keep_velocity(chain, dt, work.dq)
@@ -209,7 +257,7 @@ def _step(
         _project(chain, dt, q, N, b, work.dq)
         _discard_loose_rows(N, b, work.dq, leaves)
     if active[0] < 0:
-        return descend(problem, q, work, observed)
+        return descend(problem, q, work, observed, state.scratch)
     return _descend_along_rows(problem, q, work, observed, N, active, e, J)
 
 
@@ -374,16 +422,15 @@ def approach_bounds(
         b[i] = -remaining[i] * share
 
 
-@allocating
+@kernel
 def _solve_with_rows(
     problem: FollowProblem,
     q: Array,
     model: ErrorModel,
-    N: Array,
-    b: Array,
     scale: float,
     work: Workspace,
-    active: Indices,
+    m: int,
+    scratch: RowScratch,
 ) -> bool:
     """Solve the step ``work.dq`` again with the violated rows of N dq >= b as constraints.
 
@@ -391,12 +438,11 @@ def _solve_with_rows(
         problem: Inputs of the step.
         q: (n,) joint positions [rad or m].
         model: Error and Jacobian; `e_left` and `J_free` are written.
-        N: (m, n) derivatives of the distances of close pairs of leaves (small parts of shapes) by
-            the joint positions, as unit vectors.
-        b: (m,) lower bounds of N dq [rad or m], where dq is `scale` times ``work.dq``.
         scale: Factor that scales ``work.dq`` to the velocity limits.
         work: The step `dq` is read and written.
-        active: (n + 1,) indices of the active rows; -1 ends the list. Read and written.
+        m: Number of rows of the distance constraints.
+        scratch: The first m rows of `N` and `b` are read, with b the lower bounds of N dq for dq =
+            `scale` times ``work.dq``; `active` is read and written.
 
     Returns:
         Whether any row is active.
@@ -404,10 +450,11 @@ def _solve_with_rows(
     chain, method, general = problem.chain, problem.method, problem.general
     T_d, outside = problem.T_d, problem.outside
     e, J, e_left, J_free = model
-    m, n, r = N.shape[0], N.shape[1], e.shape[0]
-    taken = np.zeros(m, np.int64)  # number of times each row became active
-    G, A, y, force = np.empty((n, n)), np.empty((n, n)), np.empty(n), np.empty(n)
-    z, x = np.empty(n), np.empty(n)
+    N, b, active, taken = scratch.N, scratch.b, scratch.active, scratch.taken
+    G, A, motions = scratch.G, scratch.A, scratch.motions
+    y, force, z, x = motions[3], motions[4], motions[5], motions[6]
+    n, r = N.shape[1], e.shape[0]
+    taken.fill(0)  # number of times each row became active
     count, is_solved = 0, True
     while active[count] >= 0:
         taken[active[count]] = 1

@@ -240,20 +240,20 @@ def weight_columns(J: Array, direction: Array, w: float) -> None:
             J[i, j] += (w - 1.0) * direction[i] * along
 
 
-@allocating
-def weight_matrix(r: int, direction: Array, w: float) -> Array:
-    """Return the symmetric matrix W = I + (w - 1) d d^T (r, r).
+@kernel
+def weight_matrix(direction: Array, w: float, W: Array) -> None:
+    """Write the symmetric matrix I + (w - 1) d d^T.
 
     Args:
-        r: Number of rows; may exceed the number of entries of `direction`.
         direction: Unit vector d.
         w: Weight along d.
+        W: (r, r) written; r may exceed the number of entries of `direction`.
     """
-    W = np.eye(r)
-    if w != 1.0:
-        for i in range(r):
+    for i in range(W.shape[0]):
+        for j in range(W.shape[0]):
+            W[i, j] = 1.0 if i == j else 0.0
+        if w != 1.0:
             weight_vector(W[i], direction, w)
-    return W
 
 
 @kernel

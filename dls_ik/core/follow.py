@@ -11,14 +11,16 @@ from dls_ik.core import limits
 from dls_ik.core.boxes import Boxed
 from dls_ik.core.jit import allocating, force_inline, kernel
 from dls_ik.core.kinematics import forward
-from dls_ik.core.linalg import copy, decompose, factor, solve_factored, svd
+from dls_ik.core.linalg import copy, copy_matrix, factor, solve_factored, svd, update_svd
 from dls_ik.core.se3 import norm3, pose_error
 from dls_ik.core.step import general_step
-from dls_ik.core.task import jacobian_there, observe, scaled_error
+from dls_ik.core.task import jacobian_derivatives, jacobian_there, observe, scaled_error
 from dls_ik.core.types import (
     Array,
     Chain,
+    Decomposition,
     FollowMethods,
+    FollowScratch,
     FollowState,
     GeneralProblem,
     Method,
@@ -33,7 +35,6 @@ MAX_ROUNDING_STEP = 1e-7  # [rad or m] reversals up to this length are attribute
 SHORTEST, LONGER = 1e-3, 1.3
 LEAST_RATE = 1e-5  # [1/s] minimum relative decrease of the squared error; slower motion is refused
 NEGLIGIBLE_CURVATURE = 1e-3  # curvature that is ignored, relative to the smallest singular value^2
-DIFFERENCE_STEP = 1e-4  # [rad or m] step of the finite differences of the Jacobian
 MIN_STIFFNESS = 1e-8  # [m^2/rad^2] added, so that the matrix of the Newton step is regular
 MAX_STIFFNESS = 1e4  # [m^2/rad^2] a larger stiffness makes no difference
 
@@ -83,20 +84,67 @@ def follow(
         T_d: (k, 4, 4) desired poses.
         dt: Duration of a cycle [s].
     """
-    chain, state = arm.record, followed.record
-    method, general, descending, plain, stop = methods.record
-    observed = state.observed
-    work = workspace(chain, general, state.memory)
-    outside = return_into_limits(chain, dt, state.q)
+    _follow(arm.record, methods.record, followed.record, T_d, dt)
+
+
+@kernel
+def _follow(
+    chain: Chain, methods: FollowMethods, state: FollowState, T_d: Array, dt: float
+) -> None:
+    """Run :func:`follow` with the records of its boxes."""
+    method, general, descending, plain, stop = methods
+    outside, observed = state.scratch.outside, state.observed
+    return_into_limits(chain, dt, state.q, outside)
     copy(outside, state.limit_activation)
-    problem = FollowProblem(chain, method, general, stop, T_d, dt, outside)
-    if _step(problem, state, work):
+    if _step(FollowProblem(chain, method, general, stop, T_d, dt, outside), state, state.work):
         return
     least, greatest = observed[2], observed[3]
-    work = workspace(chain, plain, new_memory(chain, descending, plain))
-    problem = FollowProblem(chain, descending, plain, stop, T_d, dt, outside)
-    _step(problem, state, work)
+    _take_fallback_step(FollowProblem(chain, descending, plain, stop, T_d, dt, outside), state)
     observed[2], observed[3] = least, greatest
+
+
+@allocating
+def _take_fallback_step(problem: FollowProblem, state: FollowState) -> None:
+    """Take a step of the method in `problem`, which has no memory of earlier cycles."""
+    memory = new_memory(problem.chain, problem.method, problem.general)
+    _step(problem, state, workspace(problem.chain, problem.general, memory))
+
+
+@allocating
+def new_state(chain: Chain, method: Method, general: GeneralProblem) -> FollowState:
+    """Return the state of following a target, with all arrays that are needed in a cycle.
+
+    Args:
+        chain: The chain of the arm.
+        method: Method of the steps.
+        general: Task and parameters of the method.
+    """
+    r, n = general.task.component.shape[0], chain.lower.shape[0]
+    m = min(r, n)
+    return FollowState(
+        q=np.zeros(n),
+        motion=np.zeros(2 * n),
+        work=workspace(chain, general, new_memory(chain, method, general)),
+        scratch=FollowScratch(
+            outside=np.zeros(n),
+            free=np.zeros(n),
+            e=np.zeros(r),
+            J=np.zeros((r, n)),
+            left=np.zeros(r),
+            F=np.zeros((r, n)),
+            K=np.zeros((n, n)),
+            curvature=Decomposition(
+                B=np.zeros((m, m)), Ut=np.zeros((m, m)), s=np.zeros(m), Vt=np.zeros((m, m))
+            ),
+            A=np.zeros((m, m)),
+            along=np.zeros(m),
+            stiff=np.zeros(m),
+            trial=np.zeros(n),
+            error=np.zeros(2),
+        ),
+        observed=np.zeros(4),
+        limit_activation=np.zeros(n),
+    )
 
 
 @allocating
@@ -127,7 +175,7 @@ def tip_errors(arm: Boxed[Chain], q: Array, T_d: Array) -> tuple[float, float]:
     return norm3(e[:3]), norm3(e[3:])
 
 
-@allocating
+@kernel
 def _step(problem: FollowProblem, state: FollowState, work: Workspace) -> bool:
     """Move ``state.q`` by one step; do nothing if the error is within ``problem.stop``.
 
@@ -141,12 +189,14 @@ def _step(problem: FollowProblem, state: FollowState, work: Workspace) -> bool:
         is then unchanged.
     """
     chain, method, general, stop, T_d, dt, outside = problem
-    q, observed, activation = state.q, state.observed, work.limit.activation
+    q, observed, activation, scratch = state.q, state.observed, work.limit.activation, state.scratch
+    free = scratch.free
     # Compute the error and the step of the method.
     observed[0], observed[1] = observe(chain, general, T_d, q, work)
     jacobian_there(chain, general, T_d, work)
     observe_singular_values(work, observed)
-    e, J, free = work.e.copy(), work.J.copy(), np.empty(q.shape[0])  # the step overwrites e and J
+    copy(work.e, scratch.e)  # the step overwrites e and J
+    copy_matrix(work.J, scratch.J)
     general_step(chain, method, general, T_d, q, work)
     for j in range(q.shape[0]):
         state.limit_activation[j] = max(state.limit_activation[j], activation[j])
@@ -155,14 +205,14 @@ def _step(problem: FollowProblem, state: FollowState, work: Workspace) -> bool:
     if observed[0] <= stop.position_tolerance and observed[1] <= stop.rotation_tolerance:
         return True
     # Shorten the step.
-    keep_from_overshooting(problem, q, e, J, J, free, work, observed)
+    keep_from_overshooting(problem, q, scratch.e, scratch.J, work, observed, scratch)
     keep_velocity(chain, dt, work.dq)
     keep_from_swinging(work.dq, state.motion)
-    return descend(problem, q, work, observed)
+    return descend(problem, q, work, observed, scratch)
 
 
-@allocating
-def return_into_limits(chain: Chain, dt: float, q: Array) -> Array:
+@kernel
+def return_into_limits(chain: Chain, dt: float, q: Array, outside: Array) -> None:
     """Move each joint that is beyond a position limit toward this limit, for one cycle.
 
     The joint moves with its maximum velocity, and stops when it reaches the limit.
@@ -171,25 +221,24 @@ def return_into_limits(chain: Chain, dt: float, q: Array) -> Array:
         chain: Position and velocity limits of the joints.
         dt: Duration of a cycle [s].
         q: (n,) joint positions, read and written [rad or m].
-
-    Returns:
-        An array (n,), 1 for each joint that was beyond a limit at the start of the cycle, else 0.
+        outside: (n,) written: 1 for each joint that was beyond a limit at the start of the cycle,
+            else 0.
     """
-    outside = np.zeros(q.shape[0])
+    outside.fill(0.0)
     for j in range(q.shape[0]):
         path = min(max(q[j], chain.lower[j]), chain.upper[j]) - q[j]
         if path != 0.0:
             outside[j] = 1.0
             farthest = chain.velocity[j] * dt
             q[j] += min(max(path, -farthest), farthest)
-    return outside
 
 
-@allocating
+@kernel
 def observe_singular_values(work: Workspace, observed: Array) -> None:
     """Write the smallest and the largest singular value of ``work.J`` to ``observed[2:]``."""
     r, n = work.J.shape
-    s = decompose(work.J, work.last_svd).s
+    update_svd(work.J, work.last_svd)
+    s = work.last_svd.s
     observed[2], observed[3] = s[min(r, n) - 1], s[0]
 
 
@@ -213,16 +262,15 @@ def freedom(chain: Chain, method: Method, j: int, q: float, dq: float, h: float)
     return 1.0 if limits.revises(method) else 1.0 - h
 
 
-@allocating
+@kernel
 def keep_from_overshooting(
     problem: FollowProblem,
     q: Array,
     e: Array,
-    J: Array,
     J_free: Array,
-    free: Array,
     work: Workspace,
     observed: Array,
+    scratch: FollowScratch,
 ) -> None:
     """Shorten the step ``work.dq`` along directions in which it would overshoot.
 
@@ -244,18 +292,16 @@ def keep_from_overshooting(
         problem: Inputs of the step.
         q: (n,) joint positions [rad or m].
         e: (r,) scaled error at q [m].
-        J: (r, n) Jacobian of the scaled error at q.
-        J_free: (r, n) J, or J C if distance constraints restrict the step, with C the projector
-            onto the unrestricted motions; see core/avoidance.py.
-        free: (n,) result of :func:`freedom` for each joint: 1 if its limits do not restrict the
-            joint, 0 if the joint cannot move.
+        J_free: (r, n) Jacobian J of the scaled error at q, or J C if distance constraints restrict
+            the step, with C the projector onto the unrestricted motions; see core/avoidance.py.
         work: The step `dq` is read and written.
         observed: (4,) errors and singular values, as in :class:`FollowState`.
+        scratch: The field `free` is read; other arrays are overwritten.
     """
-    r, n = J.shape
+    r, n = J_free.shape
     m = min(r, n)
     # Return if the error that remains after the step is so small that S is negligible.
-    left, size = np.empty(r), 0.0
+    free, left, size = scratch.free, scratch.left, 0.0
     scale = velocity_scale(problem.chain, problem.dt, work.dq)
     for i in range(r):
         left[i] = e[i]
@@ -266,14 +312,13 @@ def keep_from_overshooting(
     if sqrt(size) * observed[3] <= NEGLIGIBLE_CURVATURE * observed[2] * observed[2]:
         return
     # Find the singular directions of the free joints, and the curvature along these directions.
-    F, G = J_free.copy(), J.copy()
     for i in range(r):
         for j in range(n):
-            F[i, j] *= free[j]
-            G[i, j] *= free[j]
-    _, Ut, s, Vt = decompose(F, work.last_svd)
-    A, along, stiff = np.empty((m, m)), np.empty(m), np.empty(m)
-    _curvature(problem, q, G, free, left, Vt, work, A)
+            scratch.F[i, j] = J_free[i, j] * free[j]
+    update_svd(scratch.F, work.last_svd)
+    _, Ut, s, Vt = work.last_svd
+    A, along, stiff = scratch.A, scratch.along, scratch.stiff
+    _curvature(problem, q, Vt, work, scratch)
     # Solve (m + S+) x = m a, and change the step along the directions from a to x.
     for k in range(m):
         along[k], gradient = 0.0, 0.0
@@ -294,45 +339,32 @@ def keep_from_overshooting(
                     work.dq[j] += (stiff[k] - along[k]) * Vt[k, j]
 
 
-@allocating
+@kernel
 def _curvature(
-    problem: FollowProblem,
-    q: Array,
-    F: Array,
-    free: Array,
-    left: Array,
-    Vt: Array,
-    work: Workspace,
-    A: Array,
+    problem: FollowProblem, q: Array, Vt: Array, work: Workspace, scratch: FollowScratch
 ) -> None:
     """Write the positive semidefinite part of V^T S V with S = -sum_i left_i dF_i / dq.
 
-    F_i is row i of F. S is computed from finite differences of the Jacobian, which work for every
-    kind of task.
+    F_i is row i of the Jacobian of the scaled error with column j multiplied by free[j].
 
     Args:
         problem: Inputs of the step.
         q: (n,) joint positions [rad or m].
-        F: (r, n) Jacobian of the scaled error at q, with column j multiplied by free[j].
-        free: (n,) result of :func:`freedom` for each joint, 0 to 1.
-        left: (r,) scaled error that remains after the step [m].
         Vt: (r, n) unit vectors v_i as rows, of which the first m are used.
         work: Scratch arrays.
-        A: (m, m) result, written.
+        scratch: The fields `free` and `left` are read; the result is written to `A`.
     """
-    chain, general, T_d = problem.chain, problem.general, problem.T_d
-    r, n = F.shape
-    m = A.shape[0]
-    S, trial, slope = np.empty((m, m)), np.empty(n), np.empty(n)
+    chain, task, T_d = problem.chain, problem.general.task, problem.T_d
+    A, K, free, left, slope = scratch.A, scratch.K, scratch.free, scratch.left, scratch.trial
+    S, Pt, size, Qt = scratch.curvature
+    n, m = q.shape[0], A.shape[0]
+    forward(chain, q, work.axes, work.T)
+    jacobian_derivatives(chain, task, T_d, work.axes, work.T, work.relative, left, K)
     for k in range(m):
         for j in range(n):
-            trial[j] = q[j] + DIFFERENCE_STEP * Vt[k, j]
-        observe(chain, general, T_d, trial, work)
-        jacobian_there(chain, general, T_d, work)
-        for j in range(n):
             slope[j] = 0.0
-            for i in range(r):
-                slope[j] -= (work.J[i, j] * free[j] - F[i, j]) * left[i] / DIFFERENCE_STEP
+            for i in range(n):
+                slope[j] -= free[j] * K[j, i] * Vt[k, i]
         for c in range(m):
             S[c, k] = 0.0
             for j in range(n):
@@ -340,7 +372,6 @@ def _curvature(
     for k in range(m):
         for c in range(k):
             S[c, k] = S[k, c] = 0.5 * (S[c, k] + S[k, c])
-    Pt, size, Qt = np.empty((m, m)), np.empty(m), np.empty((m, m))
     svd(S, Pt, size, Qt)  # S^2 = Q size^2 Q^T
     for c in range(m):
         for k in range(m):
@@ -394,8 +425,10 @@ def keep_from_swinging(dq: Array, motion: Array) -> None:
         dq[j] *= motion[n + j]
 
 
-@allocating
-def descend(problem: FollowProblem, q: Array, work: Workspace, observed: Array) -> bool:
+@kernel
+def descend(
+    problem: FollowProblem, q: Array, work: Workspace, observed: Array, scratch: FollowScratch
+) -> bool:
     """Add to `q` the largest of the shares 1, 1/2, 1/4, ... of ``work.dq`` that lowers the error.
 
     Args:
@@ -403,12 +436,13 @@ def descend(problem: FollowProblem, q: Array, work: Workspace, observed: Array) 
         q: (n,) joint positions, read and written [rad or m].
         work: Holds the step `dq`.
         observed: Errors at q as in :class:`FollowState`; replaced by the errors at the new q.
+        scratch: The fields `trial` and `error` are overwritten.
 
     Returns:
         False if no share lowers the error; `q` is then unchanged.
     """
     chain, general, stop, T_d = problem.chain, problem.general, problem.stop, problem.T_d
-    trial, error = np.empty(q.shape[0]), np.empty(2)
+    trial, error = scratch.trial, scratch.error
     enough = (1.0 - LEAST_RATE * problem.dt) * scaled_error(stop, observed)
     share = 1.0
     for _ in range(HALVINGS):

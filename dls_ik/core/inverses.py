@@ -17,6 +17,7 @@ from dls_ik.core.linalg import copy, decompose, factor, solve_factored, svd, tim
 from dls_ik.core.step_bounds import bounded_sum, goes_by_direction
 from dls_ik.core.types import (
     Array,
+    Decomposition,
     Grouping,
     Indices,
     LimitState,
@@ -191,7 +192,7 @@ def damped_gains(s: Array, lambda2: float, gain: Array) -> None:
 # Inverses from the columns of free joints: for CTP only if no joint is in a margin ----------------
 
 
-@allocating
+@kernel
 def invert_free_columns(
     method: Method,
     params: MethodParams,
@@ -218,13 +219,41 @@ def invert_free_columns(
         lambda2: Squared damping factor lambda^2.
         work: The result of the limit strategy is read from `limit`; the step is written to `dq`.
     """
-    limit, dq = work.limit, work.dq
-    h, c = limit.activation, limit.scale
-    free = np.empty(h.shape[0], np.int64)
-    count = free_joints(h, free)
-    copy(limit.motion, dq)
-    if count == 0:
-        return
+    count = free_joints(work.limit.activation, work.step.free)
+    copy(work.limit.motion, work.dq)
+    if count > 0:
+        free, last_svd = work.step.free[:count], work.last_svd
+        errors = e, left
+        _add_correction(
+            method, params, grouping, B, errors, lambda2, free, work.limit, last_svd, work.dq
+        )
+
+
+@allocating
+def _add_correction(
+    method: Method,
+    params: MethodParams,
+    grouping: Grouping,
+    B: Array,
+    errors: tuple[Array, Array],
+    lambda2: float,
+    free: Indices,
+    limit: LimitState,
+    last_svd: Decomposition,
+    dq: Array,
+) -> None:
+    """Add the term C P (e - J z) of :func:`invert_free_columns` to `dq` (n,).
+
+    Args:
+        method, params, grouping, B, lambda2: As for :func:`invert_free_columns`.
+        errors: (r,) scaled error e, and (r,) remaining error e - J z [m].
+        free: Indices of the free joints.
+        limit: Result of the limit strategy.
+        last_svd: Last singular value decomposition of the step.
+        dq: (n,) step, read and written [rad or m].
+    """
+    e, left = errors
+    h, c, count = limit.activation, limit.scale, free.shape[0]
     F = gather(B, free, count)
     r = F.shape[0]
     part, A, gain = np.zeros(count), np.empty((r, r)), np.empty(r)
@@ -235,12 +264,12 @@ def invert_free_columns(
     elif damping.is_uniform(method) and not by_direction and factor_normal(F, lambda2, A):
         apply_factored(F, A, left, gain, part)
     else:
-        _, Ut, s, Vt = decompose(F, work.last_svd)
+        _, Ut, s, Vt = decompose(F, last_svd)
         damping.gains(method, params, s, min(r, count), strength, gain)
         if by_direction:
             if damping.is_filter(method):
                 F = damping.rebuilt(method, Ut, s, Vt)
-            of_free = Grouping(grouping.group, grouping.translational[free[:count]])
+            of_free = Grouping(grouping.group, grouping.translational[free])
             bounded_sum(method, params, of_free, F, Ut, gain, Vt, e, part)
             add_unbounded(Ut, gain, Vt, e, left, part)
         else:

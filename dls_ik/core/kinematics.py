@@ -81,20 +81,66 @@ def jacobian(chain: Chain, axes: Array, T: Array, J: Array) -> None:
     """
     J.fill(0.0)
     for p in range(T.shape[0]):
-        tip, rows = T[p], J[6 * p : 6 * p + 6]
+        rows = J[6 * p : 6 * p + 6]
         for k in range(chain.first[p], chain.first[p + 1]):
-            v, scale = chain.variable[k], chain.scale[k]
-            zx, zy, zz = axes[k, 0, 0] * scale, axes[k, 0, 1] * scale, axes[k, 0, 2] * scale
-            if chain.prismatic[k]:
-                rows[0, v] += zx
-                rows[1, v] += zy
-                rows[2, v] += zz
-            else:
-                rx, ry = tip[0, 3] - axes[k, 1, 0], tip[1, 3] - axes[k, 1, 1]
-                rz = tip[2, 3] - axes[k, 1, 2]
-                rows[0, v] += zy * rz - zz * ry
-                rows[1, v] += zz * rx - zx * rz
-                rows[2, v] += zx * ry - zy * rx
-                rows[3, v] += zx
-                rows[4, v] += zy
-                rows[5, v] += zz
+            v = chain.variable[k]
+            (vx, vy, vz), (wx, wy, wz) = tip_motion(chain, axes, T[p], k)
+            rows[0, v] += vx
+            rows[1, v] += vy
+            rows[2, v] += vz
+            rows[3, v] += wx
+            rows[4, v] += wy
+            rows[5, v] += wz
+
+
+@force_inline
+def tip_motion(
+    chain: Chain, axes: Array, tip: Array, k: int
+) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
+    """Return the linear and angular velocity of a tip per unit velocity of a joint variable.
+
+    Only the motion of one moving element counts, although mimic joints may move others.
+
+    Args:
+        chain: The paths from the base to the tips.
+        axes: (m, 2, 3) axes of the moving elements from :func:`forward`.
+        tip: (3, 4) pose of the tip from :func:`forward`.
+        k: Index of the moving element, which is on the path to the tip.
+    """
+    scale = chain.scale[k]
+    zx, zy, zz = axes[k, 0, 0] * scale, axes[k, 0, 1] * scale, axes[k, 0, 2] * scale
+    if chain.prismatic[k]:
+        return (zx, zy, zz), (0.0, 0.0, 0.0)
+    rx, ry, rz = tip[0, 3] - axes[k, 1, 0], tip[1, 3] - axes[k, 1, 1], tip[2, 3] - axes[k, 1, 2]
+    return (zy * rz - zz * ry, zz * rx - zx * rz, zx * ry - zy * rx), (zx, zy, zz)
+
+
+@force_inline
+def jacobian_change(chain: Chain, axes: Array, T: Array, along: Array, K: Array) -> None:
+    """Write the derivatives of the geometric Jacobian by the joint variables, times a vector.
+
+    An element a that is closer to the base than the element b rotates the velocity that b causes.
+    With w the angular velocity and v the linear velocity of the tip, the derivative of v_b by q_a
+    and that of v_a by q_b are therefore w_a x v_b; that of w_b by q_a is w_a x w_b.
+
+    Args:
+        chain: The paths from the base to k tips, with n joint variables.
+        axes: (m, 2, 3) axes of the moving elements from :func:`forward`.
+        T: (k, 3, 4) poses of the tips from :func:`forward`.
+        along: (k, 6) vector; its entries correspond to the rows of :func:`jacobian`.
+        K: (n, n) written: row j has the derivatives of the product of column j with `along`.
+    """
+    K.fill(0.0)
+    for p in range(T.shape[0]):
+        fx, fy, fz = along[p, 0], along[p, 1], along[p, 2]
+        tx, ty, tz = along[p, 3], along[p, 4], along[p, 5]
+        for a in range(chain.first[p], chain.first[p + 1]):
+            _, (x, y, z) = tip_motion(chain, axes, T[p], a)
+            ux, uy, uz = fy * z - fz * y, fz * x - fx * z, fx * y - fy * x
+            sx, sy, sz = ty * z - tz * y, tz * x - tx * z, tx * y - ty * x
+            for b in range(a, chain.first[p + 1]):
+                (vx, vy, vz), (wx, wy, wz) = tip_motion(chain, axes, T[p], b)
+                i, j = chain.variable[a], chain.variable[b]
+                K[j, i] += ux * vx + uy * vy + uz * vz + sx * wx + sy * wy + sz * wz
+                if b > a:
+                    K[i, j] += ux * vx + uy * vy + uz * vz

@@ -21,14 +21,17 @@ from dls_ik.core.boxes import Boxed
 from dls_ik.core.jit import allocating, force_inline, kernel
 from dls_ik.core.types import Array
 
+POSITION_ROUNDING = 1e-11  # [rad or m] tolerance for rounding errors
+
 
 class CommandLimits(NamedTuple):
-    """Position, velocity and acceleration limits of the joint command."""
+    """Limits of the joint command."""
 
     lower: Array  # (n,) lower position limits [rad or m], -inf without a limit
     upper: Array  # (n,) upper position limits [rad or m], +inf without a limit
     velocity: Array  # (n,) velocity limits [rad/s or m/s], +inf without a limit
     acceleration: Array  # (n,) limits [rad/s^2 or m/s^2]: all finite, or all infinite (no limits)
+    jerk: Array  # (n,) limits [rad/s^3 or m/s^3], +inf without a limit
 
 
 @allocating
@@ -99,7 +102,7 @@ def stopping_point(limits: Boxed[CommandLimits], q: Array, v: Array, q_s: Array)
         v: (n,) velocities [rad/s or m/s].
         q_s: (n,) positions after the stop, written [rad or m].
     """
-    lower_limit, upper_limit, _, acceleration = limits.record
+    lower_limit, upper_limit, _, acceleration, _ = limits.record
     for j in range(q.shape[0]):
         path = 0.5 * v[j] * abs(v[j]) / acceleration[j]
         lower, upper = min(lower_limit[j], q[j]), max(upper_limit[j], q[j])
@@ -108,12 +111,7 @@ def stopping_point(limits: Boxed[CommandLimits], q: Array, v: Array, q_s: Array)
 
 @allocating
 def even_stop(
-    limits: Boxed[CommandLimits],
-    q: Array,
-    v: Array,
-    times: tuple[float, float],
-    duration: Array,
-    slope: Array,
+    limits: Boxed[CommandLimits], q: Array, v: Array, times: tuple[float, float], stop: Array
 ) -> None:
     """Compute a braking motion in which all joints stop at the same time.
 
@@ -126,24 +124,26 @@ def even_stop(
         q: (n,) initial positions [rad or m].
         v: (n,) initial velocities [rad/s or m/s].
         times: Duration of a cycle, and maximum duration of the braking motion [s].
-        duration: (1, n) braking time of each joint, written [s].
-        slope: (1, n) acceleration of each joint while it brakes, written [rad/s^2 or m/s^2].
+        stop: (4, n) written: braking time of each joint [s], its acceleration while it brakes
+            [rad/s^2 or m/s^2], and its lower and upper position limit, or its initial position if
+            that is beyond the limit [rad or m].
     """
-    lower, upper, _, acceleration = limits.record
+    lower, upper, _, acceleration, _ = limits.record
     period, together = times[0], 0.0
     for j in range(q.shape[0]):
         together = max(together, abs(v[j]) / acceleration[j])
     cycles = math.ceil(min(together, times[1]) / period * (1.0 - 1e-12))
     together = period * max(1, cycles)
     for j in range(q.shape[0]):
-        duration[0, j], slope[0, j] = 0.0, 0.0
+        stop[0, j], stop[1, j] = 0.0, 0.0
+        stop[2, j], stop[3, j] = min(lower[j], q[j]), max(upper[j], q[j])
         speed = abs(v[j])
         if speed > 0.0:
             left = upper[j] - q[j] if v[j] > 0.0 else q[j] - lower[j]
             T = min(together, 2.0 * max(left, 0.0) / speed)
-            duration[0, j] = T
+            stop[0, j] = T
             if T > 0.0:
-                slope[0, j] = -v[j] / T
+                stop[1, j] = -v[j] / T
 
 
 @kernel
@@ -205,6 +205,38 @@ def stop_phases(
             (distances[1, j], distances[0, j]) if s > 0.0 else (distances[0, j], distances[1, j])
         )
         overshoot[j] = max(x - max(ahead, turn), -turn - max(behind, 0.0))
+
+
+@allocating
+def stop_after_cycle(
+    limits: Boxed[CommandLimits], q: Array, state: Array, dt: float, phases: Array, bounds: Array
+) -> bool:
+    """Plan the fastest stop after a cycle with jerk limits, see :func:`stop_phases`.
+
+    Args:
+        limits: Limits of the stop.
+        q: (n,) commanded positions at the start of the cycle [rad or m].
+        state: (4, n) positions, velocities and accelerations at the end of the cycle; the positions
+            are clipped to the position limits, and the mean velocities in the cycle are written.
+        dt: Duration of the cycle [s].
+        phases: (3, 3, n) written, as in :func:`stop_phases`.
+        bounds: (2, n) written: the position limits, or the positions after the cycle of joints that
+            are beyond a limit [rad or m].
+
+    Returns:
+        Whether the stop keeps the position limits up to `POSITION_ROUNDING`.
+    """
+    n, (lower, upper, _, acceleration, jerk) = q.shape[0], limits.record
+    distances, overshoot, fits = np.empty((2, n)), np.empty(n), True
+    for j in range(n):
+        after = min(max(state[0, j], min(lower[j], q[j])), max(upper[j], q[j]))
+        state[0, j], state[3, j] = after, (after - q[j]) / dt
+        distances[0, j], distances[1, j] = after - lower[j], upper[j] - after
+        bounds[0, j], bounds[1, j] = min(lower[j], after), max(upper[j], after)
+    stop_phases(state[1], state[2], acceleration, jerk, distances, phases, overshoot)
+    for j in range(n):
+        fits = fits and overshoot[j] <= POSITION_ROUNDING
+    return fits
 
 
 @force_inline

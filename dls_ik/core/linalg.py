@@ -17,6 +17,14 @@ MAX_JACOBI_SWEEPS = 30  # usually, four to seven sweeps suffice
 
 
 @force_inline
+def copy_matrix(source: Array, target: Array) -> None:
+    """Copy `source` (r, n) to `target` (r, n)."""
+    for i in range(target.shape[0]):
+        for j in range(target.shape[1]):
+            target[i, j] = source[i, j]
+
+
+@force_inline
 def copy(source: Array, target: Array) -> None:
     """Copy `source` (n,) to `target` (n,).
 
@@ -191,19 +199,30 @@ def decompose(B: Array, last: Decomposition) -> Decomposition:
         B: (r, n) matrix.
         last: Result of an earlier call, read and written.
     """
-    is_same = B.shape[0] == last.B.shape[0] and B.shape[1] == last.B.shape[1]
-    if not is_same:
+    if B.shape[0] != last.B.shape[0] or B.shape[1] != last.B.shape[1]:
         r = B.shape[0]
         last = Decomposition(B, np.empty((r, r)), np.empty(r), np.empty(B.shape))
         svd(B, last.Ut, last.s, last.Vt)
         return last
+    update_svd(B, last)
+    return last
+
+
+@kernel
+def update_svd(B: Array, last: Decomposition) -> None:
+    """Replace a decomposition by that of B, unless B equals ``last.B``.
+
+    Args:
+        B: (r, n) matrix, of the same shape as ``last.B``.
+        last: Result of an earlier decomposition, read and written.
+    """
+    is_same = True
     for i in range(B.shape[0]):
         for j in range(B.shape[1]):
             is_same = is_same and B[i, j] == last.B[i, j]
             last.B[i, j] = B[i, j]
     if not is_same:
         svd(B, last.Ut, last.s, last.Vt)
-    return last
 
 
 @kernel
@@ -225,8 +244,13 @@ def _sweep(W: Array, Ut: Array) -> bool:
     rounding = (
         r * MACHINE_EPSILON
     ) ** 2 * largest  # rows with a smaller squared norm are rounding errors
-    for i in range(r - 1):
-        for j in range(i + 1, r):
+    # The pairs (i, j) with the same i + j modulo r have no row in common, so that the processor
+    # computes several of their rotations at the same time.
+    for total in range(r):
+        for i in range(r):
+            j = total - i if total >= i else total - i + r
+            if j <= i:
+                continue
             a, b, g = _dot_rows(W, i, i), _dot_rows(W, j, j), _dot_rows(W, i, j)
             if min(a, b) <= rounding or g * g <= 16.0 * MACHINE_EPSILON * MACHINE_EPSILON * a * b:
                 continue
@@ -273,14 +297,12 @@ def singular_values(J: Array) -> Array:
     return s
 
 
-@allocating
-def scaled_columns(J: Array, c: Array) -> Array:
-    """Return the matrix J diag(c) (r, n): each column j of J (r, n) is multiplied by c[j]."""
-    B = J.copy()
-    for j in range(c.shape[0]):
-        for i in range(J.shape[0]):
-            B[i, j] *= c[j]
-    return B
+@force_inline
+def scale_columns(J: Array, c: Array, B: Array) -> None:
+    """Write the matrix J diag(c) to B (r, n): each column j of J (r, n) is multiplied by c[j]."""
+    for i in range(J.shape[0]):
+        for j in range(c.shape[0]):
+            B[i, j] = J[i, j] * c[j]
 
 
 @kernel

@@ -13,8 +13,12 @@ grows. The command then cuts the corners of the path.
 import math
 from typing import NamedTuple
 
+import numpy as np
+
 from dls_ik.core.boxes import Boxed
 from dls_ik.core.jit import allocating, kernel
+from dls_ik.core.limiter import CommandLimits, advance
+from dls_ik.core.linalg import copy
 from dls_ik.core.types import Array
 
 AVERAGING_TIME = 0.15  # [s] time constant of the average of the reference velocity
@@ -22,6 +26,7 @@ AVERAGING_TIME = 0.15  # [s] time constant of the average of the reference veloc
 # is not adapted up to the first value, and fully adapted above the second value.
 FEASIBLE_DEMAND, EXCESSIVE_DEMAND = 0.6, 0.8
 DEMAND_DECAY = 2.5  # [s] time constant with which `demand` decreases after a change of direction
+TOO_FAST, RESTING, MOVING = range(3)  # results of :func:`target_velocity`
 MIN_CLOSING_SHARE = 0.25  # minimum share of the acceleration limits used to close the distance
 
 
@@ -38,8 +43,89 @@ class PursuitState(NamedTuple):
 
 
 @allocating
-def adapt_reference(
-    pursuit: Boxed[PursuitState], q: Array, q_r: Array, v_r: Array, dt: float, out: Array
+def pursue(
+    limits: Boxed[CommandLimits],
+    pursuit: Boxed[PursuitState],
+    q_r: Array,
+    v_r: Array,
+    dt: float,
+    q: Array,
+    v: Array,
+    out: Array,
+) -> None:
+    """Move a command by one cycle toward a reference, adapted so that the command can follow it.
+
+    Args:
+        limits: Limits of the command.
+        pursuit: Limits of the command, and recent motion of the reference, read and written.
+        q_r: (n,) position of the reference at the end of the cycle [rad or m].
+        v_r: (n,) velocity of the reference [rad/s or m/s].
+        dt: Duration of the cycle [s].
+        q: (n,) commanded positions at the start of the cycle [rad or m].
+        v: (n,) commanded velocities at the start of the cycle [rad/s or m/s].
+        out: (3, n) written: commanded positions at the end of the cycle, mean velocities in the
+            cycle, and commanded velocities at its end.
+    """
+    reference = np.empty((2, q.shape[0]))
+    _adapt_reference(pursuit.record, q, q_r, v_r, dt, reference)
+    copy(q, out[0])
+    copy(v, out[2])
+    advance(limits, reference[0], reference[1], dt, out[0], out[2])
+    for j in range(q.shape[0]):
+        out[1, j] = (out[0, j] - q[j]) / dt
+
+
+@allocating
+def target_velocity(
+    limits: Boxed[CommandLimits],
+    pursuit: Boxed[PursuitState],
+    q_r: Array,
+    v_r: Array,
+    dt: float,
+    q: Array,
+    v: Array,
+    out: Array,
+) -> int:
+    """Write the velocity at which a command with jerk limits approaches an adapted reference.
+
+    The velocity is that of the reference, plus a velocity toward the reference from which the
+    command can brake.
+
+    Args:
+        limits: Limits of the command; they do not include position limits here.
+        pursuit: Limits of the command, and recent motion of the reference, read and written.
+        q_r: (n,) position of the reference at the end of the cycle [rad or m].
+        v_r: (n,) velocity of the reference [rad/s or m/s].
+        dt: Duration of the cycle [s].
+        q: (n,) commanded positions at the start of the cycle [rad or m].
+        v: (n,) commanded velocities at the start of the cycle [rad/s or m/s].
+        out: (2, n) written: position of the adapted reference, and target velocity.
+
+    Returns:
+        TOO_FAST: the command exceeds a velocity limit, nothing was written; RESTING: the reference
+        rests, so that the command should stop at its position; MOVING: otherwise.
+    """
+    _, _, velocity, acceleration, jerk = limits.record
+    for j in range(q.shape[0]):
+        if abs(v[j]) > velocity[j] * (1.0 + 1e-9):
+            return TOO_FAST
+    _adapt_reference(pursuit.record, q, q_r, v_r, dt, out)
+    moves = False
+    for j in range(q.shape[0]):
+        moves = moves or out[1, j] != 0.0
+    if not moves:
+        return RESTING
+    for j in range(q.shape[0]):
+        A, ahead = acceleration[j], out[0, j] - out[1, j] * dt - q[j]
+        closing = min(abs(ahead) * jerk[j] / (2.0 * A), math.sqrt(A * abs(ahead)))
+        wanted = out[1, j] + math.copysign(closing, ahead)
+        out[1, j] = min(max(wanted, -velocity[j]), velocity[j])
+    return MOVING
+
+
+@kernel
+def _adapt_reference(
+    pursuit: PursuitState, q: Array, q_r: Array, v_r: Array, dt: float, out: Array
 ) -> None:
     """Write a reference that the command can follow; see the module docstring.
 
@@ -54,8 +140,8 @@ def adapt_reference(
         out: (2, n) position [rad or m] and velocity [rad/s or m/s] of the adapted reference,
             written.
     """
-    acceleration = pursuit.record.acceleration
-    share = _velocity_share(pursuit.record, q, q_r, v_r, dt)
+    acceleration = pursuit.acceleration
+    share = _velocity_share(pursuit, q, q_r, v_r, dt)
     for j in range(q.shape[0]):
         out[0, j], out[1, j] = q_r[j], v_r[j]
     if share >= 1.0:

@@ -19,16 +19,26 @@ from dls_ik.core.inverses import (
     needs_whole_inverse,
     remaining_error,
 )
-from dls_ik.core.jit import allocating
-from dls_ik.core.linalg import copy, scaled_columns, singular_values
+from dls_ik.core.jit import allocating, kernel
+from dls_ik.core.linalg import copy, copy_matrix, scale_columns, singular_values
 from dls_ik.core.optimal_damping import optimal_step
 from dls_ik.core.step_bounds import bound_step
 from dls_ik.core.task import hold, jacobian_there, observe, release
-from dls_ik.core.types import Array, Chain, GeneralProblem, Grouping, Memory, Method, Workspace
+from dls_ik.core.types import (
+    Array,
+    Chain,
+    GeneralProblem,
+    Grouping,
+    Memory,
+    Method,
+    MethodParams,
+    StepScratch,
+    Workspace,
+)
 from dls_ik.core.workspace import workspace
 
 
-@allocating
+@kernel
 def general_step(
     chain: Chain, method: Method, general: GeneralProblem, T_d: Array, q: Array, work: Workspace
 ) -> None:
@@ -47,25 +57,29 @@ def general_step(
         work: The scaled error `e` and its Jacobian `J` are read and overwritten; the step is
             written to `dq`.
     """
-    task = general.task
-    r = work.e.shape[0] if task.has_tolerance else 0
-    e, J, held = np.empty(r), np.empty((r, q.shape[0])), np.zeros(r, np.bool_)
-    if task.has_tolerance:
-        copy(work.e, e)
-        J[:] = work.J
-    again = True
-    while again:
-        again = False
-        if task.has_tolerance:
-            copy(e, work.e)
-            work.J[:] = J
-            release(task, e, held, work.J)
+    if general.task.has_tolerance:
+        _step_within_tolerances(chain, method, general, T_d, q, work)
+    else:
         _step(chain, method, general, T_d, q, work)
-        if task.has_tolerance and method.limits == limits.ACTIVE:
-            again = hold(task, J, work.full_error, work.dq, e, held)
 
 
 @allocating
+def _step_within_tolerances(
+    chain: Chain, method: Method, general: GeneralProblem, T_d: Array, q: Array, work: Workspace
+) -> None:
+    """Run :func:`general_step` for a task with tolerances."""
+    task, r = general.task, work.e.shape[0]
+    e, J, held = work.e.copy(), work.J.copy(), np.zeros(r, np.bool_)
+    again = True
+    while again:
+        copy(e, work.e)
+        copy_matrix(J, work.J)
+        release(task, e, held, work.J)
+        _step(chain, method, general, T_d, q, work)
+        again = method.limits == limits.ACTIVE and hold(task, J, work.full_error, work.dq, e, held)
+
+
+@kernel
 def _step(
     chain: Chain, method: Method, general: GeneralProblem, T_d: Array, q: Array, work: Workspace
 ) -> None:
@@ -73,16 +87,18 @@ def _step(
 
     The arguments are those of :func:`general_step`.
     """
-    params, limit, memory = general.params, work.limit, work.memory
+    params, limit, memory, scratch = general.params, work.limit, work.memory, work.step
     grouping = Grouping(general.task.group, general.translational)
     # Clamp the error; evaluate the limit strategy and the objective.
     clamp_error(params, grouping.group, work.J, memory, work.e)
     limits.activate(chain, method, general, T_d, q, work)
-    J, e, v = work.J, work.e, np.zeros(q.shape[0])
+    J, e, v, B, left, W = work.J, work.e, scratch.v, scratch.B, scratch.left, scratch.W
+    v.fill(0.0)
     if limits.has_objective(method):
         H = objectives.gradient(chain, general, T_d, q, work, v)
         if method.limits == limits.TA:
-            J, e = limits.ta_augmented(J, e, v, H, method.mu, params.w_c)
+            _augment(J, e, v, H, method.mu, params.w_c, scratch)
+            J, e = scratch.J, scratch.e
         away = method.limits == limits.GP and params.bug_compatible
         for j in range(v.shape[0]):
             v[j] *= method.mu if away else -method.mu
@@ -90,27 +106,31 @@ def _step(
         optimal_step(method, params, grouping, J, e, limit.activation, v, memory, work.dq)
     else:
         # Compute lambda^2 by the law and its policy.
-        B, weight = scaled_columns(J, limit.scale), 1.0
+        scale_columns(J, limit.scale, B)
+        weight = 1.0
         if method.limits == limits.GWLN:
             limits.weigh_columns(B, limit.axis)
         lambda2 = policies.law_damping(method, params, B, e, memory)
         if params.policy == policies.POLICY_ACCURACY:
-            weight = policies.accuracy_weight(params, singular_values(B), q.shape[0])
+            weight = _accuracy_weight(params, B)
         if method.limits == limits.GP:
             lambda2 = limits.gp_activate(params, general.joint_weights, lambda2, v, limit)
             if params.form == limits.FORM_WEIGHTED:
-                B = scaled_columns(J, limit.scale)
+                scale_columns(J, limit.scale, B)
         is_whole = needs_whole_inverse(method, params, limit.activation)
         if is_whole and damping.is_filter(method):
             filter_columns(method, B)
-            J = scaled_columns(B, 1.0 / limit.scale)
+            J = scratch.J
+            for i in range(J.shape[0]):
+                for j in range(J.shape[1]):
+                    J[i, j] = B[i, j] / limit.scale[j]
             if method.limits == limits.GWLN:
                 limits.unweigh_columns(J, limit.axis)
-        W = policies.weight_matrix(e.shape[0], general.direction, weight) if is_whole else B
+        if is_whole:
+            policies.weight_matrix(general.direction, weight, W)
         if weight != 1.0:
             policies.weight_columns(B, general.direction, weight)
         # Apply the inverse, and repeat this while the active set holds further joints.
-        left = np.empty(e.shape[0])
         again = True
         while again:
             if is_whole:
@@ -128,6 +148,22 @@ def _step(
     if method.limits == limits.JC_AS_RUN:
         limits.add_path_to_limits(chain, q, work.dq)
     memory.steps[0] += 1
+
+
+@allocating
+def _augment(
+    J: Array, e: Array, gradient: Array, H: float, mu: float, w_c: float, scratch: StepScratch
+) -> None:
+    """Write the result of :func:`limits.ta_augmented` to the fields `J` and `e` of `scratch`."""
+    J_v, e_v = limits.ta_augmented(J, e, gradient, H, mu, w_c)
+    copy_matrix(J_v, scratch.J)
+    copy(e_v, scratch.e)
+
+
+@allocating
+def _accuracy_weight(params: MethodParams, B: Array) -> float:
+    """Return the result of :func:`policies.accuracy_weight` for the matrix B (r, n)."""
+    return policies.accuracy_weight(params, singular_values(B), B.shape[1])
 
 
 # Single steps, for teaching, comparison and reproduction -----------------------------------------

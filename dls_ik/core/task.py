@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dls_ik.core.jit import allocating, force_inline, kernel
-from dls_ik.core.kinematics import forward, jacobian
+from dls_ik.core.kinematics import forward, jacobian, jacobian_change
 from dls_ik.core.se3 import (
     euler,
     euler_gradient,
@@ -139,6 +139,41 @@ def task_jacobian(
             for c in range(3):
                 along += direction[c] * J_tips[row + c, j]
             J[i, j] = task.weight[i] * along
+
+
+@allocating
+def jacobian_derivatives(
+    chain: Chain,
+    task: TaskParams,
+    T_d: Array,
+    axes: Array,
+    T: Array,
+    relative: Array,
+    left: Array,
+    K: Array,
+) -> None:
+    """Write the derivatives of J^T left, with J the Jacobian of :func:`task_jacobian`.
+
+    The axes along which the rows of J are taken count as constant. They are constant for all tasks
+    whose rotation rows are the angular velocity of the tip, see :func:`task_jacobian`.
+
+    Args:
+        chain: The chain of the arm.
+        task: Definition of the r rows of the error.
+        T_d: (k, 4, 4) desired poses.
+        axes: (m, 2, 3) axes of the moving elements from :func:`dls_ik.core.kinematics.forward`.
+        T: (k, 3, 4) poses of the tips from :func:`dls_ik.core.kinematics.forward`.
+        relative: (3, 3) scratch.
+        left: (r,) vector.
+        K: (n, n) derivative of entry j of J^T left by each joint variable in row j, written.
+    """
+    along, direction = np.zeros((T.shape[0], 6)), np.empty(3)
+    for i in range(left.shape[0]):
+        p, component = task.tip[i], task.component[i]
+        _direction(task, p, component, T_d[p], T[p], relative, direction)
+        for c in range(3):
+            along[p, 3 * (component // 3) + c] += task.weight[i] * left[i] * direction[c]
+    jacobian_change(chain, axes, T, along, K)
 
 
 @force_inline

@@ -285,6 +285,18 @@ class Decomposition(NamedTuple):
     Vt: Array  # (r, n) right singular vectors v_i as rows
 
 
+class StepScratch(NamedTuple):
+    """Scratch arrays of core/step.py, for r task rows and, for the strategy TA, one more row."""
+
+    v: Array  # (n,) gradient of the objective, times its gain
+    J: Array  # (r, n) Jacobian with the row of TA, or with filtered singular values
+    e: Array  # (r,) error with the row of TA
+    B: Array  # (r, n) Jacobian with scaled columns, whose inverse is applied
+    left: Array  # (r,) error that the inverse corrects
+    W: Array  # (r, r) weight of the error
+    free: Indices  # (n,) indices of the free joints
+
+
 class Workspace(NamedTuple):
     """Scratch arrays of one thread on the general path.
 
@@ -300,6 +312,7 @@ class Workspace(NamedTuple):
     dq: Array  # (n,) step of the method [rad or m]
     limit: LimitState  # output of the limit strategy
     memory: Memory  # state of the method between steps
+    step: StepScratch
     last_svd: Decomposition  # reused if the matrix to decompose is the same as before
 
 
@@ -337,12 +350,31 @@ class FollowMethods(NamedTuple):
     stop: StopCriteria  # tolerances within which a pose counts as reached
 
 
+class FollowScratch(NamedTuple):
+    """Scratch arrays of core/follow.py; the task has r rows, and m is the smaller of r and n."""
+
+    outside: Array  # (n,) 1 for joints that are beyond a limit and return to it, else 0
+    free: Array  # (n,) share, 0 to 1, of its step that each joint can make because of its limits
+    e: Array  # (r,) scaled error before the step [m]
+    J: Array  # (r, n) Jacobian of the scaled error before the step
+    left: Array  # (r,) scaled error that remains after the step [m]
+    F: Array  # (r, n) Jacobian of the free joints
+    K: Array  # (n, n) derivatives of J^T left
+    curvature: Decomposition  # symmetric matrix (m, m)
+    A: Array  # (m, m) Hessian matrix
+    along: Array  # (m,) step along the singular directions of F
+    stiff: Array  # (m,) right side of Newton's method
+    trial: Array  # (n,) joint positions [rad or m]
+    error: Array  # (2,) position error [m] and rotation error [rad]
+
+
 class FollowState(NamedTuple):
     """State of following a target, which core/follow.py updates in place in each control cycle."""
 
     q: Array  # (n,) joint positions [rad or m]
     motion: Array  # (2 n,) last step of each joint, and the share of a full step that it makes
-    memory: Memory  # state of the method
+    work: Workspace  # scratch arrays, and state of the method
+    scratch: FollowScratch
     observed: Array  # (4,) position error [m], rotation error [rad]; min, max singular value of J
     limit_activation: Array  # (n,) 0 (free) to 1 (held by its limit)
 

@@ -17,6 +17,7 @@ from dls_ik.core.types import (
     Method,
     SearchScratch,
     SerialChain,
+    StepScratch,
     Workspace,
 )
 
@@ -61,7 +62,7 @@ def workspace(chain: Chain, general: GeneralProblem | None, memory: Memory) -> W
     pose (six rows) of one tip.
     """
     r, m = _task_rows(general), chain.prismatic.shape[0]
-    n, k = chain.lower.shape[0], chain.first.shape[0] - 1
+    n, k, rows = chain.lower.shape[0], chain.first.shape[0] - 1, memory.J.shape[0]
     return Workspace(
         axes=np.zeros((m, 2, 3)),
         T=np.zeros((k, 3, 4)),
@@ -74,6 +75,15 @@ def workspace(chain: Chain, general: GeneralProblem | None, memory: Memory) -> W
             activation=np.zeros(n), motion=np.zeros(n), scale=np.ones(n), axis=np.zeros(n)
         ),
         memory=memory,
+        step=StepScratch(
+            v=np.zeros(n),
+            J=np.zeros((rows, n)),
+            e=np.zeros(rows),
+            B=np.zeros((rows, n)),
+            left=np.zeros(rows),
+            W=np.zeros((rows, rows)),
+            free=np.zeros(n, np.int64),
+        ),
         last_svd=Decomposition(
             B=np.full((r, n), np.nan), Ut=np.empty((r, r)), s=np.empty(r), Vt=np.empty((r, n))
         ),

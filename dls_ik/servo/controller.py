@@ -444,7 +444,7 @@ class Controller:
         waits = self.options.supervised and measured is None
         waits = waits and self._supervision.is_silence_excused(now)
         output = self._advance(now, elapsed, waits)
-        self._supervision.record_command(now, output.q.copy())
+        self._supervision.record_command(now, self._tracker.limiter.q)
         return output
 
     def _change(self, event: Event, reason: str = "", target: Target | None = None) -> None:
@@ -590,18 +590,19 @@ class Controller:
             state = ServoState.REACHED
         reason = tracked.reason if state is tracked.state else ""
         pair = self._tracker.limiting_pair
-        if state in STATES_LIMITED_BY_PAIR and pair is not None:
+        if pair is not None and state in STATES_LIMITED_BY_PAIR:
             state, reason = ServoState.NEAR_COLLISION, str(pair)
             if not max(map(abs, self._tracker.limiter.v.tolist())) > MAX_REST_SPEED:
                 state = ServoState.BLOCKED
         if state is ServoState.NEAR_SINGULARITY:
             reason = self._tracker.local_ik.singularity_note
         least, greatest = step.least_singular_value, step.greatest_singular_value
+        message, note = state.message(reason), self._stream.reason
         return ServoOutput(
             q,
             self.velocity,
             state,
-            "; ".join(filter(None, (state.message(reason), self._stream.reason))),
+            f"{message}; {note}" if note else message,
             T_d.copy(),
             position,
             rotation,

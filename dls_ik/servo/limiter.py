@@ -7,6 +7,7 @@ should reach. A stop is a motion that starts at the command, ends at rest and ke
 path is called the stop path.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,13 +15,16 @@ import numpy as np
 from dls_ik import compat
 from dls_ik.core.boxes import Boxed, boxed
 from dls_ik.core.limiter import (
+    POSITION_ROUNDING,
     CommandLimits,
     advance,
     brake,
     even_stop,
+    stop_after_cycle,
     stop_phases,
     stopping_point,
 )
+from dls_ik.core.pursuit import RESTING, TOO_FAST
 from dls_ik.core.types import Array
 from dls_ik.errors import OptionError
 from dls_ik.model.robot import RobotModel
@@ -29,10 +33,10 @@ from dls_ik.servo.pursuit import Pursuit
 
 LONGEST_STOP = 600.0  # [s] longest duration of a stop
 FAST = 1e6  # [rad/s, rad/s^2, ...] replaces infinite limits, which Ruckig rejects
-POSITION_ROUNDING = 1e-11  # [rad or m] tolerance for rounding errors
 HARDEST = 1e4  # largest acceleration of a stop before a close position limit, in units of the limit
 BISECTIONS = 40  # bisections to find the softest stop that keeps the position limits
 _stop_phases = compat.EntryPoint(stop_phases)
+_stop_after_cycle = compat.EntryPoint(stop_after_cycle)
 UNKNOWN_PERIOD = 0.01  # [s] period assumed for a stop that is planned outside a cycle
 
 
@@ -51,7 +55,7 @@ class AccelerationLimiter:
             was reduced, slows down with the full acceleration limits.
 
     Attributes:
-        q: (n,) command [rad or m]; read-only.
+        q: (n,) command [rad or m]; read-only, and replaced in each cycle.
         v: (n,) mean velocity of the command in the last cycle [rad/s or m/s].
         rate: (n,) velocity of the command at the end of the last cycle [rad/s or m/s].
         path: Path of the joints during the last cycle; None: no cycle yet.
@@ -70,14 +74,14 @@ class AccelerationLimiter:
         self._advance, self._brake = compat.EntryPoint(advance), compat.EntryPoint(brake)
         self._stopping_point = compat.EntryPoint(stopping_point)
         self._even_stop = compat.EntryPoint(even_stop)
-        self._pursuit = Pursuit(share * acceleration)
+        self._pursuit = Pursuit(self._slow, share * acceleration)
+        self._no_jerk = np.zeros((1, robot.n))
         self.reset(np.zeros(robot.n))
 
     def reset(self, q: Array, v: Array | None = None) -> None:
         """Set the command to `q` (n,) with velocity `v` (n,); None: at rest."""
         self.q = q.copy()
-        self.v = np.zeros_like(q) if v is None else v.copy()
-        self.rate = self.v.copy()
+        self.v = self.rate = np.zeros_like(q) if v is None else v.copy()
         self._stop: StopPath | None = None  # stop that the command follows, if any
         self.path: CyclePath | None = None
         self._pursuit.reset(self.v)
@@ -99,8 +103,7 @@ class AccelerationLimiter:
             limiter plans another stop.
         """
         motion = state.motion
-        self.q, self.v, self.rate = motion.q.copy(), motion.v.copy(), motion.rate.copy()
-        self.path = motion.path
+        self.q, self.v, self.rate, self.path = motion.q, motion.v, motion.rate, motion.path
         self._pursuit.reset(self.rate)
         fits = _ends_inside(state.stop, self._chain.lower, self._chain.upper)
         follows = fits and (motion.stop is not None or self._exceeds_limits(self.rate))
@@ -108,13 +111,12 @@ class AccelerationLimiter:
         return fits
 
     def motion(self) -> Motion:
-        """Return a copy of the state of motion, for :meth:`restore` and :meth:`blend`."""
-        q, v, rate = self.q.copy(), self.v.copy(), self.rate.copy()
-        return Motion(q, v, rate, np.zeros_like(v), self._stop, self.path)
+        """Return the state of motion, for :meth:`restore` and :meth:`blend`."""
+        return Motion(self.q, self.v, self.rate, np.zeros_like(self.v), self._stop, self.path)
 
     def restore(self, motion: Motion) -> None:
         """Return to an earlier state of motion."""
-        self.q, self.v, self.rate = motion.q.copy(), motion.v.copy(), motion.rate.copy()
+        self.q, self.v, self.rate = motion.q, motion.v, motion.rate
         self._stop, self.path = motion.stop, motion.path
 
     def blend(self, last: Motion, a: Motion, b: Motion, share: float, dt: float) -> bool:
@@ -150,10 +152,9 @@ class AccelerationLimiter:
         if self._is_too_fast():
             self.brake(dt)
             return
-        q_r, v_r = self._pursuit.follow(self.q, q_r, v_r, dt)
-        before, rate = self.q.copy(), self.rate.copy()
-        self._advance(self._slow, q_r, v_r, dt, self.q, self.rate)
-        self._finish(before, rate, dt)
+        moved = self._pursuit.advance(self.q, self.rate, q_r, v_r, dt)
+        self._stop, self.path = None, CyclePath(self.q, self.rate, dt)
+        self.q, self.v, self.rate = moved
 
     def advance_slower(self, last: Motion, share: float, dt: float) -> None:
         """Repeat the last cycle with a lower velocity at its end.
@@ -166,31 +167,29 @@ class AccelerationLimiter:
         rate = share * self.rate
         self.restore(last)
         mean = 0.5 * (last.rate + rate) if self._is_smooth else rate
-        before = self.q.copy()
-        self._advance(self._slow, before + mean * dt, rate, dt, self.q, self.rate)
-        self._finish(before, last.rate, dt)
+        q, v = last.q.copy(), last.rate.copy()
+        self._advance(self._slow, q + mean * dt, rate, dt, q, v)
+        self._finish(q, v, dt)
 
     def brake(self, dt: float) -> None:
         """Slow the command down for `dt` [s]; continue the stop if the command follows a stop."""
         if self._stop is not None:
             self.continue_stop(self._stop, dt)
             return
-        before, rate = self.q.copy(), self.rate.copy()
-        self._brake(self._limits, dt, self.q, self.rate)
-        self._finish(before, rate, dt)
+        q, rate = self.q.copy(), self.rate.copy()
+        self._brake(self._limits, dt, q, rate)
+        self._finish(q, rate, dt)
 
-    def _finish(self, before: Array, rate: Array, dt: float) -> None:
-        """Set the attributes `v` (mean velocity in the cycle) and `path` (motion in the cycle).
-
-        The command moved with constant acceleration, from the arguments to the current state.
+    def _finish(self, q: Array, rate: Array, dt: float) -> None:
+        """Move the command with constant acceleration for one cycle.
 
         Args:
-            before: (n,) commanded positions at the start of the cycle [rad or m].
-            rate: (n,) commanded velocities at the start of the cycle [rad/s or m/s].
+            q: (n,) commanded positions at the end of the cycle [rad or m].
+            rate: (n,) commanded velocities at the end of the cycle [rad/s or m/s].
             dt: Duration of the cycle [s].
         """
-        self.v = (self.q - before) / dt
-        self._stop, self.path = None, CyclePath(before, rate, dt)
+        self._stop, self.path = None, CyclePath(self.q, self.rate, dt)
+        self.q, self.v, self.rate = q, (q - self.q) / dt, rate
 
     def _is_too_fast(self) -> bool:
         """Return whether the command exceeds the scaled limits, so that it must slow down."""
@@ -226,16 +225,16 @@ class AccelerationLimiter:
         """
         if self._stop is not None:
             return self._stop
-        q, v, times, slopes = self.q, self.rate, *np.empty((2, 1, len(self.q)))
-        self._even_stop(self._limits, q, v, (period, LONGEST_STOP), times, slopes)
+        stop = np.empty((4, len(self.q)))
+        self._even_stop(self._limits, self.q, self.rate, (period, LONGEST_STOP), stop)
         return StopPath(
-            q.copy(),
-            v.copy(),
-            durations=times,
-            accelerations=slopes,
-            jerks=np.zeros_like(times),
-            lower=np.minimum(self._chain.lower, q),
-            upper=np.maximum(self._chain.upper, q),
+            self.q,
+            self.rate,
+            durations=stop[:1],
+            accelerations=stop[1:2],
+            jerks=self._no_jerk,
+            lower=stop[2],
+            upper=stop[3],
         )
 
     def resume_at(self, elapsed: float, period: float) -> None:
@@ -292,12 +291,16 @@ class JerkLimiter:
         self._velocity, self._acceleration, self._jerk = (
             np.minimum(x, FAST) for x in (robot.velocity, acceleration, jerk)
         )
-        self._scale, self._stop_limits = scale, self._limits(1.0)
+        self._scale = scale
+        limits = self._velocity, self._acceleration, self._jerk
+        self._stop_limits = boxed_limits(robot, *limits)
+        slow = boxed_limits(robot, scale * self._velocity, scale * self._acceleration, self._jerk)
         self._planner = ruckig.Ruckig(robot.n)
         self._to, self._along = self._input(), self._input()
         self._along.control_interface = ruckig.ControlInterface.Velocity
         self._along.synchronization = ruckig.Synchronization.No
-        self._pursuit = Pursuit(acceleration, float(np.max(self._acceleration / self._jerk)))
+        slack = float(np.max(self._acceleration / self._jerk))
+        self._pursuit = Pursuit(slow, acceleration, slack)
         self.reset(np.zeros(robot.n))
 
     def reset(self, q: Array, v: Array | None = None) -> None:
@@ -345,14 +348,9 @@ class JerkLimiter:
             then set to `last`.
         """
         self.restore(last)
-        q, v, accel = (x + share * (y - x) for x, y in ((a.q, b.q), (a.rate, b.rate), (a.a, b.a)))
-        stop, overshoot = stop_within(q, v, accel, self._stop_limits)
-        if (overshoot > POSITION_ROUNDING).any():
-            return False
-        self._stop = stop
-        self._set(q, v, accel, dt)
-        self.path = blended_path(a, b, share)
-        return True
+        pairs = (a.q, b.q), (a.rate, b.rate), (a.a, b.a)
+        path = blended_path(a, b, share)
+        return self._enter([x + share * (y - x) for x, y in pairs], path, dt)
 
     def continue_stop(self, stop: StopPath, dt: float) -> None:
         """Move the command for `dt` [s] along a stop that starts at the command."""
@@ -367,20 +365,22 @@ class JerkLimiter:
             v_r: (n,) velocity of the reference [rad/s or m/s].
             dt: Duration of the cycle [s].
         """
-        too_fast = np.abs(self.rate) > self._scale * self._velocity * (1.0 + 1e-9)
-        if self._scale == 0.0 or too_fast.any():
+        kind, target = TOO_FAST, self.q
+        if self._scale > 0.0:
+            kind, target = self._pursuit.aim(self.q, self.rate, q_r, v_r, dt)
+        if kind == TOO_FAST:
             self.brake(dt)
-            return
-        q_r, v_r = self._pursuit.follow(self.q, q_r, v_r, dt)
-        moves = bool(v_r.any())
-        found = self._trajectory_along(q_r - v_r * dt, v_r) if moves else self._trajectory_to(q_r)
-        self._move_along(found, dt)
+        elif kind == RESTING:
+            self._move_along(self._trajectory_to(target[0]), dt)
+        else:
+            self._move_along(self._trajectory_at(target[1]), dt)
 
     def advance_slower(self, last: Motion, share: float, dt: float) -> None:
         """Replace the last cycle by a slower one, as :meth:`AccelerationLimiter.advance_slower`."""
         rate = share * self.rate
         self.restore(last)
-        self._move_along(self._trajectory_along(self.q, rate), dt)
+        fastest = self._scale * self._velocity
+        self._move_along(self._trajectory_at(np.clip(rate, -fastest, fastest)), dt)
 
     def _move_along(self, trajectory: Any, dt: float) -> None:
         """Move the command for `dt` [s] along a Ruckig trajectory that starts at the command.
@@ -389,16 +389,33 @@ class JerkLimiter:
         from the next command within the position limits.
         """
         if trajectory is not None:
-            q, v, a = (np.array(x) for x in trajectory.at_time(dt))
-            q = self._clipped(q)
-            stop, overshoot = stop_within(q, v, a, self._stop_limits)
-            if (overshoot <= POSITION_ROUNDING).all():
-                path = CyclePath(self.q, self.rate, dt, RuckigPath(trajectory))
-                self._stop = stop
-                self._set(q, v, a, dt)
-                self.path = path
+            path = CyclePath(self.q, self.rate, dt, RuckigPath(trajectory))
+            if self._enter(trajectory.at_time(dt), path, dt):
                 return
         self.brake(dt)
+
+    def _enter(
+        self, state: Sequence[Array] | Sequence[Sequence[float]], path: CyclePath | None, dt: float
+    ) -> bool:
+        """Move the command for one cycle, provided that the arm can stop afterwards.
+
+        Args:
+            state: Positions, velocities and accelerations (n,) at the end of the cycle.
+            path: Path of the joints during the cycle.
+            dt: Duration of the cycle [s].
+
+        Returns:
+            False if the arm could not stop within the position limits; the command then remains.
+        """
+        n = len(self.q)
+        moved, phases, bounds = np.empty((4, n)), np.empty((3, 3, n)), np.empty((2, n))
+        moved[:3] = state
+        if not _stop_after_cycle(self._stop_limits, self.q, moved, dt, phases, bounds):
+            return False
+        self.q, self.rate, self._a, self.v = moved
+        self._stop = StopPath(self.q, self.rate, *phases, *bounds)
+        self.path = path
+        return True
 
     def brake(self, dt: float) -> None:
         """Move the command for `dt` [s] along the stop that starts at the command."""
@@ -423,11 +440,6 @@ class JerkLimiter:
         """Advance the command along its stop path by `elapsed` [s]; `period` is not used."""
         self.brake(elapsed)
 
-    def _set(self, q: Array, v: Array, a: Array, dt: float) -> None:
-        q = self._clipped(q)
-        self.v = (q - self.q) / dt
-        self.q, self.rate, self._a = q, v, a
-
     def _clipped(self, q: Array) -> Array:
         """Clip q (n,) to the position limits, or to the command if the command exceeds a limit."""
         lower, upper = np.minimum(self._lower, self.q), np.maximum(self._upper, self.q)
@@ -449,7 +461,7 @@ class JerkLimiter:
         If a joint would exceed a position limit, its acceleration limit is multiplied by the
         smallest sufficient factor s >= 1, and its jerk limit by s^2.
         """
-        stop, overshoot = stop_within(q, v, a, self._stop_limits)
+        stop, overshoot = stop_within(q, v, a, self._limits(1.0))
         if (overshoot <= POSITION_ROUNDING).all():
             return stop
         low, high = np.ones_like(q), np.where(overshoot > POSITION_ROUNDING, HARDEST, 1.0)
@@ -465,24 +477,13 @@ class JerkLimiter:
         self._to.target_position = q_r.tolist()
         return self._calculate(self._to)
 
-    def _trajectory_along(self, q_r: Array, v_r: Array) -> Any:
-        """Return a Ruckig trajectory toward a moving reference; None if Ruckig finds none.
+    def _trajectory_at(self, v: Array) -> Any:
+        """Return a Ruckig trajectory to the velocity v (n,); None if Ruckig finds none.
 
-        The trajectory has no target position, because the reference moves on before the command
-        reaches a position. The target velocity is the velocity of the reference plus a velocity
-        toward the reference, which is zero where the command is at the reference.
-
-        Args:
-            q_r: (n,) current position of the reference [rad or m].
-            v_r: (n,) velocity of the reference [rad/s or m/s].
+        The trajectory has no target position, because a moving reference moves on before the
+        command reaches a position.
         """
-        A, J = self._scale * self._acceleration, self._jerk
-        ahead = q_r - self.q
-        distance = np.abs(ahead)
-        closing = np.minimum(distance * J / (2.0 * A), np.sqrt(A * distance))
-        fastest = self._scale * self._velocity
-        wanted = v_r + np.copysign(closing, ahead)
-        self._along.target_velocity = np.minimum(np.maximum(wanted, -fastest), fastest).tolist()
+        self._along.target_velocity = v.tolist()
         return self._calculate(self._along)
 
     def _input(self) -> Any:
@@ -517,7 +518,9 @@ class JerkLimiter:
 Limiter = AccelerationLimiter | JerkLimiter
 
 
-def boxed_limits(robot: RobotModel, velocity: Array, acceleration: Array) -> Boxed[CommandLimits]:
+def boxed_limits(
+    robot: RobotModel, velocity: Array, acceleration: Array, jerk: Array | None = None
+) -> Boxed[CommandLimits]:
     """Return limits of the command as a box for kernels, see :mod:`dls_ik.core.boxes`.
 
     The arrays are copied to contiguous arrays of float, so that kernels are compiled only once.
@@ -526,8 +529,10 @@ def boxed_limits(robot: RobotModel, velocity: Array, acceleration: Array) -> Box
         robot: Robot, whose position limits are used.
         velocity: (n,) velocity limits [rad/s or m/s].
         acceleration: (n,) acceleration limits [rad/s^2 or m/s^2].
+        jerk: (n,) jerk limits [rad/s^3 or m/s^3]; None: no limits.
     """
-    limits = robot.lower, robot.upper, velocity, acceleration
+    jerk = np.full(robot.n, np.inf) if jerk is None else jerk
+    limits = robot.lower, robot.upper, velocity, acceleration, jerk
     return boxed(CommandLimits(*(np.array(each, dtype=float) for each in limits)))
 
 

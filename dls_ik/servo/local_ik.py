@@ -13,10 +13,9 @@ from dls_ik import compat
 from dls_ik.core import damping, step_bounds
 from dls_ik.core.avoidance import follow_apart
 from dls_ik.core.boxes import Boxed, boxed
-from dls_ik.core.follow import follow, tip_errors, tip_pose
+from dls_ik.core.follow import follow, new_state, tip_errors, tip_pose
 from dls_ik.core.near_pairs import NearRows
-from dls_ik.core.types import Array, FollowMethods, FollowState, GeneralProblem, Method
-from dls_ik.core.workspace import new_memory
+from dls_ik.core.types import Array, FollowMethods, GeneralProblem, Method
 from dls_ik.errors import MethodError
 from dls_ik.model.joint import JointValues
 from dls_ik.model.pose import PoseLike
@@ -115,9 +114,7 @@ class LocalIk:
         self._follow_apart = compat.EntryPoint(follow_apart)
         self._tip_errors = compat.EntryPoint(tip_errors)
         self._tip_pose = compat.EntryPoint(tip_pose)
-        n = robot.n
-        memory = new_memory(robot.chain, self._method, self._details)
-        self._state = FollowState(np.zeros(n), np.zeros(2 * n), memory, np.zeros(4), np.zeros(n))
+        self._state = new_state(robot.chain, self._method, self._details)
         self._followed = boxed(self._state)
         self._methods = self._boxed_methods(self._details)
         self.near: NearRows | None = None
@@ -213,7 +210,7 @@ class LocalIk:
         """Start a new motion at joint positions (n,) [rad or m], without validation."""
         if self._plugin_step is not None:
             self._plugin_step.restart()
-        state, memory = self._state, self._state.memory
+        state, memory = self._state, self._state.work.memory
         for array in (*memory, state.observed, state.limit_activation, state.motion):
             array.fill(0)
         memory.remaining.fill(math.nan)

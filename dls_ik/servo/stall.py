@@ -32,7 +32,6 @@ class StallWindow(NamedTuple):
     error: float  # [m] error at that time
     q: Array  # (n,) joint positions at the start [rad or m]
     T: Array  # (4, 4) T_base_tip of the target at the start
-    cycles: int = 1  # number of cycles since the start
 
 
 class StallMonitor:
@@ -54,6 +53,7 @@ class StallMonitor:
     def reset(self) -> None:
         """Forget the current window, for example because the target has changed."""
         self._window: StallWindow | None = None
+        self._cycles = 0  # number of cycles in the window
 
     def update(self, now: float, error: float, q: Array, T_d: Array) -> bool:
         """Return whether local motion has stalled; call once per cycle.
@@ -67,10 +67,10 @@ class StallMonitor:
         window = self._window
         bound = MAX_REMAINING_ERROR
         if window is None or not bound * window.error <= error <= window.error / bound:
-            self._window = StallWindow(now, error, q.copy(), T_d.copy())
+            self._start_window(now, error, q, T_d)
             return False
-        self._window = window = window._replace(cycles=window.cycles + 1)
-        if now - window.since < STALL_WINDOW - TICK or window.cycles <= MIN_STALL_CYCLES:
+        self._cycles += 1
+        if now - window.since < STALL_WINDOW - TICK or self._cycles <= MIN_STALL_CYCLES:
             return False
         # [s] shortest time for the net motion at the velocity limits
         moved = float(np.max(np.abs(q - window.q) / self._velocity))
@@ -78,8 +78,11 @@ class StallMonitor:
         target_moved = math.hypot(*V[:3], *(self._weight * V[3:]))  # [m]
         if moved <= MAX_STALL_SPEED * (now - window.since) and error >= target_moved:
             return True
-        self._window = StallWindow(now, error, q.copy(), T_d.copy())
+        self._start_window(now, error, q, T_d)
         return False
+
+    def _start_window(self, now: float, error: float, q: Array, T_d: Array) -> None:
+        self._window, self._cycles = StallWindow(now, error, q.copy(), T_d.copy()), 1
 
     def has_lasted(self, now: float) -> bool:
         """Return whether the detected stall has lasted for at least `MIN_LASTING_STALL`.
@@ -105,7 +108,7 @@ class BlockedMonitor:
         Args:
             now: Current time [s].
             q_r: (n,) joint positions of the reference [rad or m].
-            q: (n,) joint positions of the command [rad or m].
+            q: (n,) joint positions of the command [rad or m]; the array must not change afterwards.
         """
         gap = max(map(abs, (q_r - q).tolist()))
         if (
@@ -113,5 +116,5 @@ class BlockedMonitor:
             or self._last_motion is None
             or max(map(abs, (q - self._last_motion[1]).tolist())) > MIN_MOTION * gap
         ):
-            self._last_motion = now, q.copy()
+            self._last_motion = now, q
         return now - self._last_motion[0] >= BLOCKED_TIME - TICK

@@ -24,6 +24,12 @@ class ServoState(enum.Enum):
     """State of the controller in a cycle.
 
     The value of each state is a code of ``moveit_msgs/ServoStatus``, and a message.
+
+    Attributes:
+        code: -1: invalid, 0: no warning, 1 to 3: singularity, 4 and 5: collision, 6: joint bound.
+            WAITING, PAUSED and TIMED_OUT have code 0, because it is not a fault if no target
+            arrives.
+        explanation: Message of the state, without a specific reason.
     """
 
     NO_ROBOT = (-1, "no robot yet")
@@ -44,19 +50,8 @@ class ServoState(enum.Enum):
     REFUSED = (-1, "invalid target; the arm stops and holds")
     FAULT = (-1, "fault; the arm stops and holds until a reset")
 
-    @property
-    def code(self) -> int:
-        """The code of the state in ``moveit_msgs/ServoStatus``.
-
-        -1: invalid, 0: no warning, 1 to 3: singularity, 4 and 5: collision, 6: joint bound.
-        WAITING, PAUSED and TIMED_OUT have code 0, because it is not a fault if no target arrives.
-        """
-        return self.value[0]
-
-    @property
-    def explanation(self) -> str:
-        """Message of the state, without a specific reason."""
-        return self.value[1]
+    def __init__(self, code: int, explanation: str) -> None:
+        self.code, self.explanation = code, explanation
 
     def message(self, reason: str = "") -> str:
         """Return the message, with a reason if one is given."""

@@ -53,7 +53,7 @@ class Rest(NamedTuple):
         If the target ends a rest, the next measurement will restart the command.
         """
         starts_anew = self.starts_anew or now - self.last_event > AT_REST
-        return self._replace(starts_anew=starts_anew, last_event=now)
+        return Rest(starts_anew, now, self.last_motion, self.measured)
 
     def with_motion(self, now: float, has_target: bool) -> "Rest":
         """Return the record after a cycle in which the command moved.

@@ -42,7 +42,7 @@ def checked_time(name: str, value: Any) -> float:
         OptionError: If the value is not a finite number.
     """
     time = _to_float(value)
-    if not math.isfinite(time):
+    if not -math.inf < time < math.inf:
         raise OptionError(f"{name} must be a finite time [s]; got {quoted(value)}")
     return time
 

@@ -232,7 +232,9 @@ class Tracker:
         if self.guard is not None:
             self.local_ik.near = self.guard.near if self.guard.state.pairs.names else None
         before = self.local_ik.q
-        step = self._limit_tip_speed(before, self.local_ik.advance(T_d[None], dt), T_d, dt)
+        step = self.local_ik.advance(T_d[None], dt)
+        if self._tip is not None:
+            step = self._limit_tip_speed(self._tip, before, step, T_d, dt)
         self.limiter.advance(step.q, (step.q - before) / dt, dt)
         if self.guard is not None and self.guard.refused is not None:
             self.local_ik.continue_from(self.limiter.stopping_point())
@@ -243,16 +245,19 @@ class Tracker:
             self._resting_target = T_d.copy()
         return step.q, self._handle_stall(T_d, is_static, step)
 
-    def _limit_tip_speed(self, before: Array, step: ServoStep, T_d: Array, dt: float) -> ServoStep:
+    def _limit_tip_speed(
+        self, tip: TipSpeed, before: Array, step: ServoStep, T_d: Array, dt: float
+    ) -> ServoStep:
         """Return a step of local motion, shortened if the tip would exceed its speed limits.
 
         Args:
+            tip: Speed limits of the tip.
             before: (n,) joint positions before the step [rad or m].
             step: Step of local motion.
             T_d: (4, 4) T_base_tip of the target.
             dt: Duration of the cycle [s].
         """
-        share = 1.0 if self._tip is None else self._tip.step_share(before, step.q, dt)
+        share = tip.step_share(before, step.q, dt)
         if share == 1.0:
             return step
         q = before + share * (step.q - before)

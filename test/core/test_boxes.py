@@ -10,7 +10,7 @@ import numpy as np
 from dls_ik import RobotModel
 from dls_ik.core.boxes import boxed
 from dls_ik.core.limiter import CommandLimits, stopping_point
-from dls_ik.core.pursuit import PursuitState, adapt_reference
+from dls_ik.core.pursuit import PursuitState, pursue
 from dls_ik.servo.local_ik import LocalIk
 
 N = 3
@@ -18,7 +18,7 @@ N = 3
 
 def limits(acceleration):
     wide = np.full(N, 10.0)
-    return CommandLimits(-wide, wide, wide, np.full(N, acceleration))
+    return CommandLimits(-wide, wide, wide, np.full(N, acceleration), wide)
 
 
 def stop(box, v=2.0):
@@ -37,7 +37,8 @@ def test_arrays_are_shared_with_kernels():
 
 def test_kernels_write_to_arrays_of_a_box():
     state = PursuitState(np.full(N, 4.0), 0.1, np.zeros((2, N)), np.zeros(1))
-    adapt_reference(boxed(state), np.zeros(N), np.zeros(N), np.ones(N), 0.01, np.empty((2, N)))
+    q = np.zeros(N)
+    pursue(boxed(limits(4.0)), boxed(state), q, np.ones(N), 0.01, q, q, np.empty((3, N)))
     assert state.means.all()
     assert state.demand[0] > 0.0
 
@@ -50,12 +51,12 @@ def test_box_keeps_its_arrays_and_releases_them():
     gc.collect()
     assert stop(box).tolist() == [2.0] * N
     kept = sys.getrefcount(acceleration)
-    more = [boxed(CommandLimits(*[acceleration] * 4)) for _ in range(20)]
+    more = [boxed(CommandLimits(*[acceleration] * 5)) for _ in range(20)]
     added = sys.getrefcount(acceleration) - kept
     del box, more
     gc.collect()
     left = kept - sys.getrefcount(acceleration)
-    assert (added, left) == (80, 1)
+    assert (added, left) == (100, 1)
 
 
 def test_restart_forgets_the_motion_before():

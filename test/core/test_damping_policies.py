@@ -280,7 +280,9 @@ def test_weight_functions_multiply_by_the_weight_matrix(rows):
     weight_vector(also, d, 0.3)
     np.testing.assert_allclose(weighted, W @ J, atol=1e-14)
     np.testing.assert_allclose(also, W @ left, atol=1e-14)
-    np.testing.assert_allclose(weight_matrix(rows, d, 0.3), W, atol=1e-14)
+    written = np.empty((rows, rows))
+    weight_matrix(d, 0.3, written)
+    np.testing.assert_allclose(written, W, atol=1e-14)
 
 
 @pytest.mark.parametrize("name", KNOWN)

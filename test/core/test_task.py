@@ -15,6 +15,7 @@ from dls_ik.core.task import (
     ROTATION_SWING,
     ROTATION_TWIST,
     ROTATION_VECTOR,
+    jacobian_derivatives,
     task_error,
     task_jacobian,
 )
@@ -297,3 +298,32 @@ def test_task_of_several_tips_stacks_the_rows_of_each_tip():
     np.testing.assert_allclose(J, differences(TORSO, task, T_d, q), atol=1e-7)
     assert not J[:4, 3:].any()
     assert not J[4:, 1:3].any()
+
+
+MIMIC = RobotModel.from_urdf(
+    urdf(
+        "base a b c",
+        joint("j1", parent="base", child="a", detail=AT),
+        joint("j2", "prismatic", parent="a", child="b", detail=AT, axis="0 1 1"),
+        joint("j3", parent="b", child="c", detail=AT + '<mimic joint="j1" multiplier="-2"/>'),
+    )
+)
+
+
+@pytest.mark.parametrize("robot", [WAM, TORSO, MIMIC], ids=["wam", "torso", "mimic"])
+@pytest.mark.parametrize("turning", [ROTATION_VECTOR, ROTATION_SWING, ROTATION_FREE])
+@pytest.mark.parametrize("in_target", [False, True])
+def test_jacobian_derivatives_match_finite_differences(robot, turning, in_target):
+    rng, h = np.random.default_rng(5), 1e-5
+    k, chain, q = len(robot.tips), robot.chain, robot.random(rng=rng)
+    task = task_of(*[(turning, 1, in_target)] * k)
+    task = task._replace(weight=rng.uniform(0.1, 1.0, len(task.tip)))
+    T_d = robot.fk(robot.random(rng=rng)).reshape(k, 4, 4)
+    left = rng.normal(size=len(task.tip))
+    axes, T = np.empty((len(chain.variable), 2, 3)), np.empty((k, 3, 4))
+    kinematics.forward(chain, q, axes, T)
+    K = np.empty((robot.n, robot.n))
+    jacobian_derivatives(chain, task, T_d, axes, T, np.empty((3, 3)), left, K)
+    for j, step in enumerate(h * np.eye(robot.n)):
+        ends = [jacobian_of(robot, task, T_d, q + s * step).T @ left for s in (1.0, -1.0)]
+        np.testing.assert_allclose(K[:, j], (ends[0] - ends[1]) / (2.0 * h), atol=1e-7)
