@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks.composition_motion import judge_points, motion_excess, tip_speeds
 from benchmarks.composition_wire import Chapter, Fault, Message, Row, Wire, stop_positions
 from benchmarks.exact_distances import World, link_poses
-from dls_ik.core.types import Array
+from dls_ik.core.types import Array, Flags
 from dls_ik.servo.motion import StopPath
 
 LIMITS = ("position", "velocity", "acceleration", "jerk")
@@ -162,6 +162,31 @@ def paths_between(rows: list[Row]) -> Array:
     return paths
 
 
+def brakes_from(rows: list[Row], speeds: Array) -> Flags:
+    """Return whether each command (m,) is on the stop in flight when a limit became stricter.
+
+    Such a command was published, as a point of this stop, before the change. The first command
+    elsewhere ends the stop: it was chosen after the change.
+
+    Args:
+        rows: The m commands.
+        speeds: (m, k) limits that are valid for each command.
+    """
+    is_stricter = np.append(False, (speeds[1:] < speeds[:-1]).any(axis=1))
+    found = np.zeros(len(rows), bool)
+    flight: tuple[StopPath, float] | None = None  # the last stop, and the time along it [s]
+    kept: tuple[StopPath, float] | None = None  # the stop in flight at the change, and the time
+    for i, row in enumerate(rows):
+        kept = flight if kept is None and is_stricter[i] else kept
+        kept, flight = (each and (each[0], each[1] + row.dt) for each in (kept, flight))
+        if kept is not None:
+            on_stop = stop_positions(kept[0], np.array([kept[1]]))[0]
+            found[i] = row.start is None and np.abs(on_stop - row.q).max() <= ON_STOP
+            kept = kept if found[i] else None
+        flight = flight if row.stop is None else (row.stop, 0.0)
+    return found
+
+
 def _tip_link(chapter: Chapter) -> int:
     return chapter.model.links[chapter.model.robot.tip]
 
@@ -172,7 +197,8 @@ def _judge_tip(chapter: Chapter, wire: Wire, figures: Figures) -> None:
         return
     kinematics, link = chapter.scenes[0][1].kinematics, _tip_link(chapter)
     dt, paths = np.array([row.dt for row in chapter.rows]), paths_between(chapter.rows)
-    ratio, allowed = tip_speeds(kinematics, link, paths, dt, speeds, _rates(wire)[2])
+    brakes = brakes_from(chapter.rows, speeds)
+    ratio, allowed = tip_speeds(kinematics, link, paths, dt, speeds, brakes)
     worst = int(np.argmax(ratio))
     _note_tip(figures, "tip speed", chapter.rows[worst].cycle, float(ratio[worst]))
     for i in range(0, len(dt), TIP_PERIOD):

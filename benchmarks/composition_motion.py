@@ -69,22 +69,22 @@ def motion_excess(
 
 @njit(cache=True)
 def tip_speeds(
-    kinematics: Kinematics, link: int, paths: Array, dt: Array, limits: Array, grace: float
+    kinematics: Kinematics, link: int, paths: Array, dt: Array, limits: Array, brakes: Flags
 ) -> tuple[Array, Array]:
     """Return ratios (m,) of the tip's speeds between commands to limits, and these (m, 2).
 
-    A tip may be as fast as a limit before until it was slower than the new one.
+    A limit that becomes stricter does not count while the arm brakes from the limit before.
 
     Args:
         paths: (m, s + 1, n) joint values at equal intervals, from one command to the next.
         dt: (m,) duration of each path [s].
         limits: (m, 2) linear [m/s] and angular [rad/s].
-        grace: time [s] after a change in which the limit before holds.
+        brakes: (m,) whether the arm reaches a command on the stop that was in flight when a limit
+            became stricter.
     """
     m, s = len(paths), paths.shape[1] - 1
     ratio, allowed = np.zeros(m), limits.copy()
     poses, limit = np.empty((s + 1, 3, 4)), limits[0].copy()
-    speed_before, since = np.zeros(2), 0.0
     for i in range(m):
         link_poses(kinematics, paths[i], link, poses)
         h = dt[i] / s
@@ -97,15 +97,11 @@ def tip_speeds(
                     turn += (poses[p + 1, r, c] - poses[p, r, c]) ** 2
             speed[0] = max(speed[0], np.sqrt(chord) / h)
             speed[1] = max(speed[1], 2.0 * np.arcsin(min(np.sqrt(turn / 8.0), 1.0)) / h)
-        since += dt[i]
         for k in range(2):
-            if i and limits[i, k] != limits[i - 1, k]:
-                since = dt[i]
-            if limits[i, k] >= limit[k] or (since > grace and speed_before[k] <= limits[i, k]):
+            if limits[i, k] >= limit[k] or not brakes[i]:
                 limit[k] = limits[i, k]
             allowed[i, k] = limit[k]
             ratio[i] = max(ratio[i], (speed[k] - 1e-9) / limit[k])
-        speed_before[:] = speed
     return ratio, allowed
 
 

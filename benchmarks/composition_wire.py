@@ -52,7 +52,7 @@ class Fault(NamedTuple):
     cycle: int
     row: int  # number of the first row after it
     message: str
-    worlds: tuple[World, World | None]  # the scene then, and the one before if it has changed
+    worlds: tuple[World, World | None]  # the scene then, and in the cycle before if it has changed
     stop: StopPath | None  # stop in flight
 
 
@@ -91,6 +91,7 @@ class Wire:
         self._moves_no_arm = set(settings.output_types) == {JOINT_STATE}  # commands for display
         self._rests = True  # the next command starts at rest
         self._was_fault = False
+        self._seen: World | None = None  # scene of the last published state
         self._rest_at: Array | None = None  # (n,) positions without a command
 
     @property
@@ -101,7 +102,7 @@ class Wire:
     def chapter(self, model: ArmModel, world: World, q: Array) -> None:
         """Start a chapter for other joints, at rest at q (n,)."""
         self.chapters.append(Chapter(model, world, q))
-        self._rests, self._rest_at = True, q.copy()
+        self._rests, self._rest_at, self._seen = True, q.copy(), world
 
     def limits(self, robot: RobotModel, parameters: Parameters) -> None:
         """Record the limits that are valid from the next command on."""
@@ -126,16 +127,16 @@ class Wire:
     def state(self, report: Any, cycle: int) -> None:
         """Record the state of a cycle, and check its message."""
         state, chapter = report.state, self.now
+        scene = chapter.scenes[-1][1]
         self.states[state.name] = self.states.get(state.name, 0) + 1
         if not report.message.strip():
             self.problems.append((cycle, NO_STATE))
         if state is ServoState.FAULT and not self._was_fault:
-            rows, scenes = chapter.rows, chapter.scenes
-            is_new = len(scenes) > 1 and scenes[-1][0] >= len(rows)
-            worlds = scenes[-1][1], scenes[-2][1] if is_new else None
+            rows, before = chapter.rows, self._seen
+            worlds = scene, None if before is scene else before
             stop = rows[-1].stop if rows and not self._rests else None
             chapter.faults.append(Fault(cycle, len(rows), report.message, worlds, stop))
-        self._was_fault = state is ServoState.FAULT
+        self._was_fault, self._seen = state is ServoState.FAULT, scene
 
     def trajectory(self, message: Any, time: float, cycle: int) -> None:
         """Record the points of a joint trajectory, whose command comes next.

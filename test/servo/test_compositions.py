@@ -13,14 +13,22 @@ pytest.importorskip("rclpy", reason="the cycles are those of the node")
 from geometry_msgs.msg import PoseStamped
 
 from benchmarks.composition_events import EVENTS, LIVE, draw_settings, draw_start
-from benchmarks.composition_judges import Figures, judge, pair_keys, paths_between
-from benchmarks.composition_motion import judge_points, motion_excess
-from benchmarks.composition_stream import ARMS, Stream, arm_model, close_node
+from benchmarks.composition_judges import (
+    Figures,
+    brakes_from,
+    judge,
+    pair_keys,
+    paths_between,
+)
+from benchmarks.composition_motion import judge_points, motion_excess, tip_speeds
+from benchmarks.composition_stream import ARMS, Stream, Surrounding, arm_model, close_node
 from benchmarks.composition_wire import Row, Wire, stop_positions
 from benchmarks.compositions import report, run
 from benchmarks.exact_distances import link_poses, link_tree
 from dls_ik.ros.frames import pose_from_matrix
 from dls_ik.ros.params import DECLARED
+from dls_ik.ros.servo.monitor import CycleReport
+from dls_ik.servo import ServoState
 from dls_ik.servo.limiter import stop_within
 
 CAMPAIGN = 3  # number of runs of 1000 cycles for each arm
@@ -206,6 +214,50 @@ def test_tip_checker_follows_stops_and_otherwise_straight_lines():
     elsewhere = [*rows[:2], rows[2]._replace(q=on_stop[1] + 1e-3)]
     line = np.linspace(on_stop[0, 0], on_stop[1, 0] + 1e-3, 5)
     np.testing.assert_allclose(paths_between(elsewhere)[2, :, 0], line, atol=1e-12)
+
+
+def test_tip_checker_finds_the_stop_in_flight_at_a_stricter_limit():
+    stop, n = a_stop(), 7
+    q = stop_positions(stop, 0.02 * np.arange(n))
+    rows = [Row(k, q[k], 0.02, None, False, stop.after(0.02 * k), 0) for k in range(n)]
+    speeds = np.array([[2.0], [2.0], [1.0], [1.0], [1.5], [1.0], [1.0]])
+    assert brakes_from(rows, speeds).tolist() == [False, False, *[True] * 5]
+    assert not brakes_from(rows, np.full((n, 1), np.inf)).any()
+    elsewhere = [*rows[:3], rows[3]._replace(q=q[3] + 1e-6), *rows[4:]]
+    assert np.flatnonzero(brakes_from(elsewhere, speeds)).tolist() == [2, 5, 6]
+    at_rest = [*rows[:3], rows[3]._replace(start=q[2]), *rows[4:]]
+    assert np.flatnonzero(brakes_from(at_rest, speeds)).tolist() == [2, 5, 6]
+
+
+def test_tip_checker_allows_an_excess_only_on_the_stop_in_flight():
+    """Joints that stop one after the other can turn the tip faster before they are at rest."""
+    model = arm_model("ur")
+    kinematics = Surrounding(model, {}).world().kinematics
+    speed, n, h = np.array([1.5, 0.5, 1.5, 0.9, 1.2]), len(model.robot.joint_names), 0.01
+    ends = np.cumsum(np.append(0.0, h * speed))
+    paths = np.zeros((len(speed), 3, n))
+    paths[:, :, 0] = np.linspace(ends[:-1], ends[1:], 3, axis=1)
+    limits = np.column_stack([np.full(5, np.inf), [2.0, 1.0, 1.0, 1.0, 1.0]])
+    brakes = np.array([False, True, True, False, False])
+    link, dt = model.links[model.robot.tip], np.full(5, h)
+    ratio, allowed = tip_speeds(kinematics, link, paths, dt, limits, brakes)
+    assert allowed[:, 1].tolist() == [2.0, 2.0, 2.0, 1.0, 1.0]
+    assert ratio == pytest.approx([0.75, 0.25, 0.75, 0.9, 1.2], rel=1e-6)
+
+
+def test_fault_checker_knows_the_scene_before_all_changes_of_a_cycle():
+    stream = streamed()
+    first, second, third = (stream.around.world() for _ in range(3))
+    wire, report = Wire(stream.settings), CycleReport(ServoState.PAUSED, "paused")
+    wire.chapter(stream.model, first, stream.q)
+    wire.state(report, 1)
+    wire.scene(second)
+    wire.scene(third)
+    fault = CycleReport(ServoState.FAULT, "a contact cannot be avoided")
+    wire.state(fault, 2)
+    wire.state(report, 3)
+    wire.state(fault, 4)
+    assert [each.worlds for each in wire.now.faults] == [(third, first), (third, None)]
 
 
 def test_stop_positions_of_the_checker_equal_the_stop_path():

@@ -155,6 +155,29 @@ def test_commands_keep_tip_speed_limits(limits):
     drive.assert_limits(**limits)
 
 
+@pytest.mark.parametrize("jerk", [np.inf, 100.0])
+def test_lower_tip_speed_is_exceeded_only_along_the_stop_in_flight(jerk):
+    rng, dt, limits = np.random.default_rng(8), 0.01, {"acceleration": 5.0, "jerk": jerk}
+    controller, now = Controller(WAM, **limits), 0.0
+    controller.seed(BENT)
+    braking = 0  # number of cycles in which the stop exceeds the new limits
+    for linear, angular in [(np.inf, np.inf), (0.1, 0.3)] * 15:
+        stop = controller.stop_path(dt)
+        changed = Controller(WAM, max_linear_speed=linear, max_angular_speed=angular, **limits)
+        changed.take_over(controller)
+        controller, q, V, follows = changed, stop.q, rng.normal(size=6), True
+        for k in range(1, 41):
+            now += dt
+            controller.follow_twist(V, now)
+            before, q = q, controller.cycle(now, dt).q
+            follows = follows and np.abs(stop.at(np.array([k * dt]))[0][0] - q).max() < 1e-9
+            speeds = tip_speeds(np.array([before, q]), dt)
+            share = max(speeds[0][0] / linear, speeds[1][0] / angular)
+            assert follows or share <= 1.0 + 1e-9
+            braking += follows and share > 1.0
+    assert braking > 20
+
+
 def test_fast_twist_keeps_direction_at_the_speed_limit():
     drive = Drive(BENT, acceleration=20.0, max_linear_speed=0.1)
     drive.run(0.5, lambda drive: drive.twist([0.3, 0, 0.4, 0, 0, 0], R=np.eye(3)))
