@@ -4,6 +4,7 @@
 
 import csv
 import io
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
@@ -114,9 +115,13 @@ CURVES = (
 
 
 class CurveHistory:
-    """Values of all curves of all arms during the last CURVE_DURATION seconds."""
+    """Values of all curves of all arms during the last CURVE_DURATION seconds.
+
+    Methods are thread-safe.
+    """
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
         self._rows: deque[list[float]] = deque(maxlen=MAX_CURVE_POINTS)
         self._row_ends = -np.inf  # [s] time at which the interval of the last row ends
 
@@ -131,21 +136,30 @@ class CurveHistory:
             arms: State and measures of each arm.
         """
         values = [curve.value(*arm) for curve in CURVES for arm in arms]
-        if self._rows and len(self._rows[-1]) != 1 + len(values):
-            self.clear()
-        if time < self._row_ends:
-            curves = [curve for curve in CURVES for _ in arms]
-            last = zip(curves, self._rows[-1][1:], values, strict=True)
-            values = [float(curve.worst(before, now)) for curve, before, now in last]
-            self._rows.pop()
-        else:
-            self._row_ends = time + 0.99 * CURVE_DURATION / MAX_CURVE_POINTS
-        self._rows.append([time, *values])
+        with self._lock:
+            if self._rows and len(self._rows[-1]) != 1 + len(values):
+                self._clear()
+            if time < self._row_ends:
+                curves = [curve for curve in CURVES for _ in arms]
+                last = zip(curves, self._rows[-1][1:], values, strict=True)
+                values = [float(curve.worst(before, now)) for curve, before, now in last]
+                self._rows.pop()
+            else:
+                self._row_ends = time + 0.99 * CURVE_DURATION / MAX_CURVE_POINTS
+            self._rows.append([time, *values])
 
     def clear(self) -> None:
         """Remove all rows."""
+        with self._lock:
+            self._clear()
+
+    def _clear(self) -> None:
         self._rows.clear()
         self._row_ends = -np.inf
+
+    def _copied_rows(self) -> list[list[float]]:
+        with self._lock:
+            return list(self._rows)
 
     def table(self, names: Sequence[str]) -> bytes:
         """Return all curves as the content of a CSV file with a line for each time.
@@ -158,7 +172,7 @@ class CurveHistory:
         arms = [f"{letter}: {name}" for letter, name in zip(LETTERS, names, strict=False)]
         columns = [f"{c.title} [{c.unit}] {arm}" for c in CURVES for arm in arms]
         writer.writerow([TIME_LABEL, *columns])
-        for row in list(self._rows):
+        for row in self._copied_rows():
             if len(row) == 1 + len(columns):
                 writer.writerow(["" if np.isnan(x) else f"{x:.9g}" for x in row])
         return text.getvalue().encode()
@@ -173,9 +187,10 @@ class CurveHistory:
         Returns:
             Times (k,) relative to the last time [s], followed by the values (k,) of each arm.
         """
-        if len(self._rows) < 2 or len(self._rows[-1]) != 1 + len(CURVES) * arms:
+        rows = self._copied_rows()
+        if len(rows) < 2 or len(rows[-1]) != 1 + len(CURVES) * arms:
             return (np.array([-CURVE_DURATION, 0.0]), *np.full((arms, 2), np.nan))
-        table = np.array(self._rows)
+        table = np.array(rows)
         first = 1 + curve * arms
         return (table[:, 0] - table[-1, 0], *table[:, first : first + arms].T)
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -485,6 +486,7 @@ class TipTrail:
     """Line through the last positions of the tip of an arm."""
 
     def __init__(self, scene: Any, name: str, arm: int, size: float) -> None:
+        self._lock = threading.Lock()  # held while the points are drawn or removed
         self._points: deque[Array] = deque(maxlen=TRAIL_POINTS)
         self._step = TRAIL_STEP * size
         self.handle = scene.add_line_segments(
@@ -493,18 +495,20 @@ class TipTrail:
 
     def show(self, point: Array) -> None:
         """Append a point (3,) [m] in the base frame to the trail."""
-        if self._points and np.linalg.norm(point - self._points[-1]) < self._step:
-            return
-        self._points.append(point.copy())
-        line = np.array(self._points, np.float32)
-        if len(line) > 1:
-            self.handle.points = np.stack([line[:-1], line[1:]], axis=1)
+        with self._lock:
+            if self._points and np.linalg.norm(point - self._points[-1]) < self._step:
+                return
+            self._points.append(point.copy())
+            line = np.array(self._points, np.float32)
+            if len(line) > 1:
+                self.handle.points = np.stack([line[:-1], line[1:]], axis=1)
 
     def clear(self) -> None:
         """Remove all points."""
-        if self._points:
-            self._points.clear()
-            self.handle.points = NO_SEGMENTS
+        with self._lock:
+            if self._points:
+                self._points.clear()
+                self.handle.points = NO_SEGMENTS
 
 
 class VelocityEllipsoid:

@@ -129,7 +129,8 @@ class Session:
     @property
     def replay_time(self) -> float:
         """Time since the start of the replay [s]."""
-        return 0.0 if self.replay is None else self._since_begin() % self.replay.duration
+        path = self.replay  # another thread may stop the replay between two reads
+        return 0.0 if path is None else self._since_begin() % path.duration
 
     @property
     def joint_values(self) -> Array:
@@ -194,8 +195,11 @@ class Session:
         """
         q = view.sample.q
         size = max(float(np.nan_to_num(view.sample.position_error)), MIN_GAIN_ERROR)
-        arms = tuple(ArmGains(each.name, each.gains(q, size)) for each in self.sources)
-        return CurrentGains(view.measures.singular_values, size, arms)
+        s = view.measures.singular_values
+        found = ((each.name, each.gains(q, size)) for each in self.sources)
+        # A replay has the singular directions of the full pose; a method has those of its task.
+        arms = (ArmGains(name, None if g is None or len(g) != len(s) else g) for name, g in found)
+        return CurrentGains(s, size, tuple(arms))
 
     def displayed_target(self) -> Array | None:
         """Return the target that the page shows: (4, 4), or (k, 4, 4) for k tips.

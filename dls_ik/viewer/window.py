@@ -28,10 +28,7 @@ if TYPE_CHECKING:
 
 UPDATE_RATE = 60.0  # [Hz] rate of the steps of the arms
 NOTEBOOK_HEIGHT = 600  # [px] height of the page in a notebook
-PAGE_START_TIMEOUT, PAGE_STOP_TIMEOUT = (
-    120.0,
-    10.0,
-)  # [s] maximum times to open and to close the page
+PAGE_STOP_TIMEOUT = 10.0  # [s] maximum time to close the page
 MAX_REPLAY_SPEED = 10.0  # maximum replay speed of a path, relative to real time
 FRAME = (
     "<iframe src='{url}' width='100%' height='{height}' style='border:1px solid #8884'></iframe>"
@@ -89,7 +86,7 @@ class Viewer:
 
         self._thread = threading.Thread(target=run, name="viewer", daemon=True)
         self._thread.start()
-        self._begun.wait(PAGE_START_TIMEOUT)
+        self._begun.wait()  # kernels may be compiled, which takes minutes on a busy machine
         if self._error is not None:
             raise self._error
         atexit.register(self.close)
@@ -122,10 +119,13 @@ class Viewer:
         """Session that controls the arms on the page.
 
         Raises:
-            ViewerError: If the page is closed.
+            ViewerError: If the page is closed; the cause is the error that closed the page, if any.
         """
         if self._session is None or not self.is_open:
-            raise ViewerError("the page is closed: dls_ik.viewer.open(robot) opens another one")
+            reason = "" if self._error is None else f" by an error ({self._error!r})"
+            raise ViewerError(
+                f"the page is closed{reason}: dls_ik.viewer.open(robot) opens another one"
+            ) from self._error
         return self._session
 
     @property
@@ -190,10 +190,16 @@ class Viewer:
         return self
 
     def wait(self) -> None:
-        """Block until the page is closed or Ctrl-C is pressed; useful at the end of a script."""
+        """Block until the page is closed or Ctrl-C is pressed; useful at the end of a script.
+
+        Raises:
+            ViewerError: If an error closed the page.
+        """
         with contextlib.suppress(KeyboardInterrupt):
             self._ended.wait()
         self.close()
+        if self._error is not None:
+            raise ViewerError(f"an error closed the page: {self._error!r}") from self._error
 
     def close(self) -> None:
         """Close the page; closing it again has no effect."""

@@ -146,7 +146,7 @@ class Client:
         """Run callbacks until a condition holds."""
         deadline = time.monotonic() + timeout
         while not condition():
-            assert time.monotonic() < deadline, f"waited {timeout} s for {what}"
+            assert time.monotonic() < deadline, f"waited {timeout} s for {what}{self._told()}"
             self.executor.spin_once(timeout_sec=0.05)
 
     def spin_for(self, duration):
@@ -171,6 +171,10 @@ class Client:
             if condition():
                 return
         raise AssertionError(f"the node ignored {MAX_SENDS} targets")
+
+    def _told(self):
+        """Return the last status, to be appended to a failure."""
+        return f"; the last status is {self._statuses[-1].message!r}" if self._statuses else ""
 
     def _asks_again(self):
         return any("send it again" in status.message for status in self._statuses)

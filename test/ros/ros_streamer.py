@@ -104,8 +104,12 @@ class Driver:
         self._timer = client.node.create_timer(0.02, self._publish)
 
     def _publish(self):
-        self.message.header.stamp = self._client.node.get_clock().now().to_msg()
+        self.message.header.stamp = self._measured_at()
         self._publisher.publish(self.message)
+
+    def _measured_at(self):
+        """Return the time of the measurement."""
+        return self._client.node.get_clock().now().to_msg()
 
     def stop(self):
         self._client.node.destroy_timer(self._timer)

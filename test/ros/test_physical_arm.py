@@ -13,8 +13,8 @@ from dls_ik import RobotModel
 from dls_ik.errors import DlsIkError, JointValueError, OptionError
 from dls_ik.model.files import shipped_urdf
 from dls_ik.model.rotations import transform
-from dls_ik.ros.sim_arm.arm import SimArmParameters, joints_of, standstill
-from dls_ik.ros.sim_arm.physical_arm import MAX_SIMULATED_LAG, PhysicalSimulation
+from dls_ik.ros.sim_arm.arm import Path, SimArmParameters, joints_of, standstill
+from dls_ik.ros.sim_arm.physical_arm import MAX_ADVANCE, MAX_SIMULATED_LAG, PhysicalSimulation
 from dls_ik.ros.sim_arm.physics_model import RobotPhysics, mass_matrix
 from dls_ik.ros.sim_arm.physics_shapes import PhysicsError
 from dls_ik.scene.changes import apply_changes
@@ -156,6 +156,44 @@ def test_tracking_lag_matches_the_drive_bandwidth():
         lags[feed_forward] = 1e-3 * row["lag [ms]"]
     assert lags[0.0] - lags[1.0] == pytest.approx(2.0 / (2.0 * np.pi * 8.0), rel=0.05)
     assert lags[1.0] < 0.006
+
+
+def sweep(t):
+    """Positions and velocities (n,) of a sweep of all joints near HOME at a time [s]."""
+    amplitude, w = 0.3 * np.array([1.0, -0.5, 0.7, -1.0, 0.6, 0.4, -0.8]), 2.5
+    return HOME + amplitude * np.sin(w * t), amplitude * w * np.cos(w * t)
+
+
+def test_sweep_is_followed_within_the_velocity_limits():
+    run, cycle = Run(), 0.02
+    speeds = []
+    for _ in range(round(5.0 / cycle)):
+        times = np.array([run.t, run.t + cycle])
+        rows = zip(*map(sweep, times), strict=True)
+        run.sim.command(Path(times, *map(np.array, rows)), run.t)
+        run.go(cycle)
+        speeds.append(run.sim.cycle(run.t).velocities)
+        if run.t < 0.5:  # the sweep starts with a jump of the velocities
+            run.sim.figures()
+            del speeds[:]
+    assert np.abs(speeds).max() < 1.1 * 0.3 * 2.5
+    assert 0.0 < run.sim.figures().tracking_error < 0.02
+
+
+def test_late_commands_cause_no_jump():
+    """The drives catch up at the velocity limits; braking links turn the others a little faster."""
+    run = Run()
+    before = run.go(0.1)[-1]
+    goal, now, speeds = HOME + 0.8, run.t + 1.5, []
+    run.sim.command(standstill(goal, run.t), run.t)  # 1.5 s before the process runs again
+    rows = [before]
+    for k in range(200):
+        reading = run.sim.cycle(now + k * PERIOD)
+        rows.append(reading.positions)
+        speeds.append(reading.velocities)
+    assert np.abs(np.diff(rows, axis=0)).max() < 2.0 * WAM.velocity.max() * MAX_ADVANCE
+    assert 0.9 * WAM.velocity.max() < np.abs(speeds).max() < 2.0 * WAM.velocity.max()
+    assert np.abs(rows[-1] - goal).max() < 1e-3
 
 
 def test_hard_stops_are_at_the_position_limits():

@@ -5,6 +5,8 @@
 import csv
 import io
 import itertools
+import sys
+import threading
 from html.parser import HTMLParser
 
 import numpy as np
@@ -14,7 +16,7 @@ from dls_ik.core.limits import activation
 from dls_ik.errors import MethodError
 from dls_ik.model.robot import RobotModel
 from dls_ik.solver.task import Task
-from dls_ik.viewer.panels import StatusLine
+from dls_ik.viewer.panels import StatusLine, gain_table
 from dls_ik.viewer.plots import (
     AMBER_RGB,
     ARM_COLOURS,
@@ -31,7 +33,7 @@ from dls_ik.viewer.plots import (
 )
 from dls_ik.viewer.presets import make_presets, start_configuration
 from dls_ik.viewer.replay import joint_path
-from dls_ik.viewer.session import ArmView, Session, local_session
+from dls_ik.viewer.session import ArmView, Session, default_task, local_session
 from dls_ik.viewer.source import LocalSource, Sample
 
 DT = 0.01
@@ -308,6 +310,75 @@ def test_a_peak_between_two_rows_of_the_history_is_kept(session):
     table = list(csv.DictReader(io.StringIO(history.table(["jp"]).decode())))
     assert max(float(row["Fastest joint [rad/s] A: jp"]) for row in table) == 1.9
     assert history.data(3, 1)[1].min() == pytest.approx(0.05)
+
+
+def interrupted(read, change, prepare):
+    """Call `read` once for each of its instructions, at which another thread calls `change`.
+
+    Calls of `prepare` precede. A thread that waits for a lock goes on when `read` has ended.
+    """
+    for place in itertools.count():
+        prepare()
+        thread, passed, before = threading.Thread(target=change), 0, sys.gettrace()
+
+        def trace(frame, event, _, place=place, thread=thread):
+            nonlocal passed
+            if "dls_ik" not in frame.f_code.co_filename:
+                return None
+            frame.f_trace_opcodes = True
+            if event == "opcode":
+                if passed == place:
+                    thread.start()
+                    thread.join(0.02)
+                passed += 1
+            return trace
+
+        sys.settrace(trace)
+        try:
+            read()
+        finally:
+            sys.settrace(before)
+        if thread.ident is None:  # there is no further instruction
+            assert place > 10
+            return
+        thread.join()
+
+
+def test_history_can_be_cleared_while_it_is_drawn(session):
+    view, history = run(session, 2)[0], CurveHistory()
+
+    def fill():
+        for k in range(3):
+            history.add(float(k), [(view.sample, view.measures)])
+
+    interrupted(lambda: history.data(0, 1), history.clear, fill)
+
+
+def test_replay_can_be_stopped_while_its_time_is_read(session):
+    q = start_configuration(ROBOT)
+    path = joint_path(ROBOT, [0.0, 1.0], [q, q + 0.1])
+    interrupted(
+        lambda: session.replay_time,
+        lambda: session.show_path(None),
+        lambda: session.show_path(path),
+    )
+
+
+def test_replay_of_an_arm_with_a_position_task_shows_no_gains_of_the_task():
+    robot = ROBOT.locked({"wam_j3": 0.0, "wam_j5": 0.0})
+    session, _ = local_session(robot, (), default_task(robot), has_presets=False)
+    try:
+        (view,) = session.step(0.0)
+        assert len(session.gains(view).arms[0].gain) == 3
+        q = view.sample.q
+        session.show_path(joint_path(robot, [0.0, 1.0], [q, q + 0.1]))
+        (view,) = session.step(0.02)
+        shown = session.gains(view)
+        assert len(shown.s) == 5
+        assert shown.arms[0].gain is None
+        assert "not known" in gain_table(shown)
+    finally:
+        session.close()
 
 
 def test_history_has_a_curve_per_arm_and_restarts_if_their_number_changes(session):

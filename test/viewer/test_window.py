@@ -91,6 +91,17 @@ def test_invalid_input_raises_and_keeps_the_page_open(viewer):
     assert viewer.is_open
 
 
+def test_error_that_closed_the_page_is_raised_to_its_user():
+    with dls_ik.viewer.open(PLANAR, "dls", browser=False, presets=False) as viewer:
+        viewer.session.history = None  # the page cannot draw it
+        with pytest.raises(ViewerError, match="error closed the page") as raised:
+            viewer.wait()
+        assert isinstance(raised.value.__cause__, AttributeError)
+        with pytest.raises(ViewerError, match="page is closed by an error") as raised:
+            _ = viewer.q
+        assert isinstance(raised.value.__cause__, AttributeError)
+
+
 PLANAR = RobotModel.from_name("planar_2r")
 JOINTS = {"joint_names": PLANAR.joint_names, "t": [0, 50], "positions": [[0.1, 0.2], [0.3, 0.4]]}
 
