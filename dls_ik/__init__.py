@@ -22,24 +22,40 @@ if TYPE_CHECKING:
     from dls_ik.solver.solver import IkSolver
     from dls_ik.solver.stepper import Stepper
     from dls_ik.solver.task import Task
+    from dls_ik.solver.task_stack import (
+        CenterOfMassTask,
+        CouplingTask,
+        FrameTask,
+        ObjectiveTask,
+        PostureTask,
+        SwivelTask,
+        TaskStack,
+    )
     from dls_ik.viewer.window import play, show
 
 __version__ = "0.1.0"
 __all__ = [
     "BatchInterrupted",
+    "CenterOfMassTask",
+    "CouplingTask",
     "DlsIkError",
+    "FrameTask",
     "IkBatchResult",
     "IkPathResult",
     "IkResult",
     "IkSolutions",
     "IkSolver",
+    "ObjectiveTask",
     "PlanningScene",
     "Pose",
+    "PostureTask",
     "RobotKinematics",
     "RobotModel",
     "Status",
     "Stepper",
+    "SwivelTask",
     "Task",
+    "TaskStack",
     "method_names",
     "method_table",
     "play",
@@ -64,6 +80,13 @@ __getattr__, __dir__ = on_first_use(
         "Status": "solver.result",
         "Stepper": "solver.stepper",
         "Task": "solver.task",
+        "TaskStack": "solver.task_stack",
+        "SwivelTask": "solver.task_stack",
+        "PostureTask": "solver.task_stack",
+        "ObjectiveTask": "solver.task_stack",
+        "FrameTask": "solver.task_stack",
+        "CouplingTask": "solver.task_stack",
+        "CenterOfMassTask": "solver.task_stack",
         "method_names": "solver.method",
         "method_table": "solver.method",
         "play": "viewer.window",

@@ -127,14 +127,31 @@ def task_jacobian(
         relative: (3, 3) scratch.
         J: (r, n) Jacobian, written.
     """
-    n = J.shape[1]
-    J_tips, direction = np.empty((6 * T.shape[0], n)), np.empty(3)
+    J_tips = np.empty((6 * T.shape[0], J.shape[1]))
     jacobian(chain, axes, T, J_tips)
+    rows_from_tips(task, T_d, T, J_tips, relative, J)
+
+
+@allocating
+def rows_from_tips(
+    task: TaskParams, T_d: Array, T: Array, J_tips: Array, relative: Array, J: Array
+) -> None:
+    """Write the Jacobian of the scaled error for given geometric Jacobians of the tips.
+
+    Args:
+        task: Definition of the r rows of the error.
+        T_d: (k, 4, 4) desired poses.
+        T: (k, 3, 4) poses of the tips.
+        J_tips: (6 k, n) geometric Jacobians: for each tip three linear and three angular rows.
+        relative: (3, 3) scratch.
+        J: (r, n) Jacobian, see :func:`task_jacobian`, written.
+    """
+    direction = np.empty(3)
     for i in range(task.tip.shape[0]):
         p, component = task.tip[i], task.component[i]
         _direction(task, p, component, T_d[p], T[p], relative, direction)
         row = 6 * p + 3 * (component // 3)
-        for j in range(n):
+        for j in range(J.shape[1]):
             along = 0.0
             for c in range(3):
                 along += direction[c] * J_tips[row + c, j]

@@ -101,6 +101,33 @@ def read_description(source: str | os.PathLike[str], folder: Path | None = None)
     return Description(text, beside if folder is None else folder)
 
 
+def read_masses(description: Description) -> dict[str, tuple[float, Array]]:
+    """Return the mass [kg] and the centre of mass (3,) in the link's frame [m] of each link.
+
+    Links without a mass are missing.
+
+    Raises:
+        RobotModelError: If a mass or a position is not a finite number.
+    """
+    masses: dict[str, tuple[float, Array]] = {}
+    root = ET.fromstring(description.urdf)  # noqa: S314 - load_urdf has refused entities
+    for link in root.iterfind("link"):
+        mass, origin = link.find("inertial/mass"), link.find("inertial/origin")
+        name, given = link.get("name", ""), {} if origin is None else origin.attrib
+        try:
+            value = 0.0 if mass is None else float(mass.get("value", "0"))
+            position = np.array(given.get("xyz", "0 0 0").split(), float)
+        except ValueError:
+            value, position = np.nan, np.zeros(3)
+        if not np.isfinite([value, *position]).all() or position.shape != (3,):
+            raise RobotModelError(
+                f"link {name!r}: the mass and the centre of mass must be finite numbers"
+            )
+        if value > 0.0:
+            masses[name] = value, position
+    return masses
+
+
 def _joint(element: ET.Element) -> Joint:
     """Convert a ``<joint>`` element of a URDF to a :class:`Joint`."""
     joint = _parsed(element)

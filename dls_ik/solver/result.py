@@ -99,6 +99,8 @@ class IkResult(NamedTuple):
     robot: RobotModel
     scene: SceneSnapshot | None = None  # scene at the call; a successful q is collision-free
     pair_in_the_way: Pair | None = None  # pair that collided most often, if IN_COLLISION
+    # For a TaskStack: norm of the scaled error of each level; NaN for a level of objectives only
+    level_errors: tuple[float, ...] = ()
 
     def __bool__(self) -> bool:
         """Return `success`."""

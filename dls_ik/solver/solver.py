@@ -29,7 +29,10 @@ from dls_ik.solver.problem import build_problem
 from dls_ik.solver.result import IkBatchResult, IkPathResult, IkResult, Status
 from dls_ik.solver.search import Search, build_search
 from dls_ik.solver.solutions import IkSolutions, solve_all
+from dls_ik.solver.stack_problem import build_stack
+from dls_ik.solver.stack_search import StackSearch
 from dls_ik.solver.task import Task, Tasks, checked_tasks, too_few_joints
+from dls_ik.solver.task_stack import TaskStack, split_stack
 from dls_ik.text import quoted
 
 if TYPE_CHECKING:
@@ -59,8 +62,9 @@ class IkSolver:
             ``+``. ``"auto"`` restarts until the timeout, and its answers are always within the
             joint limits. The other methods make one attempt from the seed unless `max_restarts` is
             given.
-        task: A :class:`dls_ik.Task` for all tips, or a sequence with one for each tip; default: the
-            full pose of every tip.
+        task: A :class:`dls_ik.Task` for all tips, or a sequence with one for each tip, or a
+            :class:`dls_ik.TaskStack`, which :meth:`solve` uses; default: the full pose of every
+            tip.
         scene: Scene in which answers must be collision-free. Each call uses the current state of
             the scene. The scene must belong to this robot, or to another chain of this robot.
         options: Fields of :class:`dls_ik.solver.options.SolverOptions`.
@@ -83,7 +87,7 @@ class IkSolver:
         robot: RobotModel,
         method: str = AUTO_METHOD,
         *,
-        task: Tasks = None,
+        task: Tasks | TaskStack = None,
         scene: PlanningScene | None = None,
         **options: Unpack[SolverKeywords],
     ) -> None:
@@ -91,9 +95,11 @@ class IkSolver:
         self.robot, self.scene = checked_robot(robot), scene
         self.method = self._choice.name
         self.options = solver_options(self._choice, options, robot.joint_names)
-        self.search = build_search(robot, self._choice, self.options, task)
-        self._task = checked_tasks(robot, task)
+        self._stack, of_tips = split_stack(task)
+        self.search = build_search(robot, self._choice, self.options, of_tips)
+        self._task = checked_tasks(robot, of_tips)
         self._searches: dict[tuple[Task, ...], Search] = {}
+        self._stacks: dict[TaskStack, StackSearch] = {}
         self._is_seed_checked = False
         self._snapshots: list[tuple[SceneSnapshot, SceneSnapshot] | None] = [None]
         if scene is not None:
@@ -108,7 +114,7 @@ class IkSolver:
         T: PoseLike,
         seed: JointValues | None = None,
         timeout: float | None = None,
-        task: Tasks = None,
+        task: Tasks | TaskStack = None,
         *,
         solve_type: SolveType | None = None,
         max_joint_change: JointValues | None = None,
@@ -141,7 +147,18 @@ class IkSolver:
             OptionError: If the timeout, the task or a selection option is not valid.
             MethodError: If the method does not support the task or the selection.
         """
-        search = self._search_for(seed, task, solve_type, max_joint_change, approximate)
+        stack, of_tips = split_stack(task)
+        if task is None:
+            stack = self._stack
+        search = self._search_for(seed, of_tips, solve_type, max_joint_change, approximate)
+        if stack is not None and search.is_narrowed:
+            raise OptionError(
+                "max_joint_change cannot be combined with a task stack; keep joints close to "
+                "positions by a PostureTask instead"
+            )
+        if stack is not None:
+            levels = self._stack_search(stack)
+            return levels.solve(search, T, seed, self._timeout(timeout), time.perf_counter())
         begin = time.perf_counter()
         return solve_pose(search, T, seed, self._timeout(timeout), begin)
 
@@ -160,6 +177,7 @@ class IkSolver:
         The return value of the generator is the result. The timeout starts at the call of this
         method, and includes the time that the caller spends between two slices.
         """
+        self._refuse_stack("slices", task)
         search = self._search_for(seed, task, solve_type, max_joint_change, approximate)
         begin = time.perf_counter()
         given = search.checked(T, seed)
@@ -213,6 +231,7 @@ class IkSolver:
             if seeds is not None:
                 raise OptionError("seed and seeds are the same argument: give only one of them")
             seeds = seed
+        self._refuse_stack("solve_batch", task)
         search = self._search_for(seeds, task, solve_type, max_joint_change, approximate)
         return solve_batch(search, Ts, seeds, threads, progress)
 
@@ -250,6 +269,7 @@ class IkSolver:
             OptionError: If `max_joint_step` or the task is not valid.
             MethodError: If the method does not support the task.
         """
+        self._refuse_stack("solve_path", task)
         search = self._search_for(seed, task)
         return solve_path(search, Ts, seed, max_joint_step, progress)
 
@@ -282,6 +302,7 @@ class IkSolver:
             OptionError: If `count` or the task is not valid.
             MethodError: If the method does not support the task.
         """
+        self._refuse_stack("solve_all", task)
         search = self._search_for(seed, task)
         return solve_all(search, T, count, seed)
 
@@ -375,6 +396,18 @@ class IkSolver:
         search.load_kernels()
         return search
 
+    def _refuse_stack(self, call: str, task: Tasks) -> None:
+        """Raise an error if a call without its own task would ignore levels of the solver's stack.
+
+        Raises:
+            OptionError: If the solver has a stack and the call has no task.
+        """
+        if self._stack is not None and len(self._stack.levels) > 1 and task is None:
+            raise OptionError(
+                f"{call} does not use the levels of a task stack; call solve for each pose, or "
+                f"give {call} the task of the tip, task=stack.tip_tasks"
+            )
+
     def _check_scene(self, scene: PlanningScene) -> None:
         """Check that a scene belongs to the robot.
 
@@ -417,6 +450,18 @@ class IkSolver:
             self._searches.pop(oldest, None)
         self._searches[tasks] = search
         return search
+
+    def _stack_search(self, stack: TaskStack) -> StackSearch:
+        """Return the search for a stack; those of recent stacks are cached."""
+        known = self._stacks.get(stack)  # read once, because another thread may remove the entry
+        if known is not None:
+            return known
+        search = self._search_for_task(stack.tip_tasks)
+        problem = build_stack(self.robot, stack, self.options)
+        for oldest in list(self._stacks)[: 1 - MAX_CACHED_TASKS]:
+            self._stacks.pop(oldest, None)
+        self._stacks[stack] = StackSearch(problem, search, stack.tip_level == 0)
+        return self._stacks[stack]
 
     def _timeout(self, given: float | None) -> float:
         return self.options.timeout if given is None else checked_timeout(given)

@@ -134,6 +134,11 @@ class Task:
         return cls(rotation="")
 
     @classmethod
+    def free(cls) -> "Task":
+        """Return the task of a tip that may have any pose, for robots with several tips."""
+        return cls("x", "", position_tolerance=math.inf)
+
+    @classmethod
     def pointing(cls, axis: str = "z") -> "Task":
         """Return the task in which the position and the direction of one axis must be reached.
 
