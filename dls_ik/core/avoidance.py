@@ -26,11 +26,13 @@ from dls_ik.core.follow import (
     FollowProblem,
     descend,
     freedom,
+    freeze,
     keep_from_overshooting,
     keep_from_swinging,
     keep_velocity,
     observe_singular_values,
     return_into_limits,
+    scale_columns,
     velocity_scale,
 )
 from dls_ik.core.jit import allocating, force_inline, kernel
@@ -121,16 +123,17 @@ def _follow_apart(
     scratch: RowScratch,
 ) -> None:
     """Run :func:`follow_apart` with the records of its boxes."""
-    method, general, descending, plain, stop = methods
+    method, general, descending, plain, stop, mobility = methods
     observed, outside = state.observed, state.scratch.outside
-    return_into_limits(chain, dt, state.q, outside)
+    return_into_limits(chain, dt, state.q, mobility, outside)
     copy(outside, state.limit_activation)
     count = near_rows(near, state.q, scratch.N, scratch.remaining, scratch.pair)
-    problem = FollowProblem(chain, method, general, stop, T_d, dt, outside)
+    freeze(mobility, scratch.N[:count])
+    problem = FollowProblem(chain, method, general, stop, T_d, dt, outside, mobility)
     if _step(problem, state, state.work, count, near, scratch):
         return
     least, greatest = observed[2], observed[3]
-    problem = FollowProblem(chain, descending, plain, stop, T_d, dt, outside)
+    problem = FollowProblem(chain, descending, plain, stop, T_d, dt, outside, mobility)
     _take_fallback_step(problem, state, count, near, scratch)
     observed[2], observed[3] = least, greatest
 
@@ -187,7 +190,7 @@ def _step(
         False if neither the step nor a shorter step in its direction lowers the error; ``state.q``
         is then unchanged.
     """
-    chain, method, general, stop, T_d, dt, outside = problem
+    chain, method, general, stop, T_d, dt, outside, mobility = problem
     q, observed, activation = state.q, state.observed, work.limit.activation
     N, remaining, b, active = scratch.N[:m], scratch.remaining[:m], scratch.b[:m], scratch.active
     fast, slow, y = scratch.motions[0], scratch.motions[1], scratch.motions[2]
@@ -195,6 +198,7 @@ def _step(
     n = q.shape[0]
     observed[0], observed[1] = observe(chain, general, T_d, q, work)
     jacobian_there(chain, general, T_d, work)
+    freeze(mobility, work.J)
     observe_singular_values(work, observed)
     e, J, free = state.scratch.e, state.scratch.J, state.scratch.free
     model = ErrorModel(e, J, scratch.e_left, scratch.J_free)
@@ -202,10 +206,11 @@ def _step(
     copy(work.e, model.e_left)
     copy_matrix(work.J, J)
     copy_matrix(work.J, model.J_free)
+    scale_columns(mobility, work.J)
     general_step(chain, method, general, T_d, q, work)
     for j in range(n):
         state.limit_activation[j] = max(state.limit_activation[j], activation[j])
-        work.dq[j] *= 1.0 - outside[j]
+        work.dq[j] *= mobility[j] * (1.0 - outside[j])
         free[j] = freedom(chain, method, j, q[j], work.dq[j], activation[j]) * (1.0 - outside[j])
     if observed[0] <= stop.position_tolerance and observed[1] <= stop.rotation_tolerance:
         return True
@@ -448,7 +453,7 @@ def _solve_with_rows(
         Whether any row is active.
     """
     chain, method, general = problem.chain, problem.method, problem.general
-    T_d, outside = problem.T_d, problem.outside
+    T_d, outside, mobility = problem.T_d, problem.outside, problem.mobility
     e, J, e_left, J_free = model
     N, b, active, taken = scratch.N, scratch.b, scratch.active, scratch.taken
     G, A, motions = scratch.G, scratch.A, scratch.motions
@@ -526,11 +531,11 @@ def _solve_with_rows(
                 J_free[i, j] = J[i, j]
             _remove_row_motion(N, active, count, A, y, J_free[i])
             for j in range(n):
-                work.J[i, j] = J_free[i, j]
+                work.J[i, j] = mobility[j] * J_free[i, j]
             work.e[i] = e_left[i]
         general_step(chain, method, general, T_d, q, work)
         for j in range(n):
-            x[j] = work.dq[j] * (1.0 - outside[j])
+            x[j] = mobility[j] * work.dq[j] * (1.0 - outside[j])
         _remove_row_motion(N, active, count, A, y, x)
         for j in range(n):
             work.dq[j] = z[j] + x[j]

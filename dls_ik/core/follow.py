@@ -48,7 +48,8 @@ class FollowProblem(NamedTuple):
     stop: StopCriteria
     T_d: Array  # (k, 4, 4) desired poses T_base_tip
     dt: float  # duration of a cycle [s]
-    outside: Array  # (n,) 1 for joints that are beyond a limit and return to it, else 0
+    outside: Array  # (n,) 1 for joints beyond a limit, which return to it, and frozen joints; or 0
+    mobility: Array  # (n,) factors of the columns of J, see :class:`FollowMethods`
 
 
 @allocating
@@ -92,14 +93,16 @@ def _follow(
     chain: Chain, methods: FollowMethods, state: FollowState, T_d: Array, dt: float
 ) -> None:
     """Run :func:`follow` with the records of its boxes."""
-    method, general, descending, plain, stop = methods
+    method, general, descending, plain, stop, mobility = methods
     outside, observed = state.scratch.outside, state.observed
-    return_into_limits(chain, dt, state.q, outside)
+    return_into_limits(chain, dt, state.q, mobility, outside)
     copy(outside, state.limit_activation)
-    if _step(FollowProblem(chain, method, general, stop, T_d, dt, outside), state, state.work):
+    problem = FollowProblem(chain, method, general, stop, T_d, dt, outside, mobility)
+    if _step(problem, state, state.work):
         return
     least, greatest = observed[2], observed[3]
-    _take_fallback_step(FollowProblem(chain, descending, plain, stop, T_d, dt, outside), state)
+    problem = FollowProblem(chain, descending, plain, stop, T_d, dt, outside, mobility)
+    _take_fallback_step(problem, state)
     observed[2], observed[3] = least, greatest
 
 
@@ -188,19 +191,21 @@ def _step(problem: FollowProblem, state: FollowState, work: Workspace) -> bool:
         False if neither the step nor a shorter step in its direction lowers the error; ``state.q``
         is then unchanged.
     """
-    chain, method, general, stop, T_d, dt, outside = problem
+    chain, method, general, stop, T_d, dt, outside, mobility = problem
     q, observed, activation, scratch = state.q, state.observed, work.limit.activation, state.scratch
     free = scratch.free
     # Compute the error and the step of the method.
     observed[0], observed[1] = observe(chain, general, T_d, q, work)
     jacobian_there(chain, general, T_d, work)
+    freeze(mobility, work.J)
     observe_singular_values(work, observed)
     copy(work.e, scratch.e)  # the step overwrites e and J
     copy_matrix(work.J, scratch.J)
+    scale_columns(mobility, work.J)
     general_step(chain, method, general, T_d, q, work)
     for j in range(q.shape[0]):
         state.limit_activation[j] = max(state.limit_activation[j], activation[j])
-        work.dq[j] *= 1.0 - outside[j]
+        work.dq[j] *= mobility[j] * (1.0 - outside[j])
         free[j] = freedom(chain, method, j, q[j], work.dq[j], activation[j]) * (1.0 - outside[j])
     if observed[0] <= stop.position_tolerance and observed[1] <= stop.rotation_tolerance:
         return True
@@ -212,20 +217,47 @@ def _step(problem: FollowProblem, state: FollowState, work: Workspace) -> bool:
 
 
 @kernel
-def return_into_limits(chain: Chain, dt: float, q: Array, outside: Array) -> None:
+def freeze(mobility: Array, A: Array) -> None:
+    """Set the columns of A (r, n) that belong to frozen joints, with the mobility 0, to zero."""
+    for j in range(mobility.shape[0]):
+        if mobility[j] == 0.0:
+            for i in range(A.shape[0]):
+                A[i, j] = 0.0
+
+
+@kernel
+def scale_columns(mobility: Array, J: Array) -> None:
+    """Multiply each column of J (r, n) by the mobility (n,) of its joint.
+
+    A step u for the scaled Jacobian stands for the step dq = mobility u. The shortest u is the
+    least-norm step for the joint weights 1 / mobility^2 (Whitney 1972).
+    """
+    for j in range(mobility.shape[0]):
+        if mobility[j] != 1.0:
+            for i in range(J.shape[0]):
+                J[i, j] *= mobility[j]
+
+
+@kernel
+def return_into_limits(chain: Chain, dt: float, q: Array, mobility: Array, outside: Array) -> None:
     """Move each joint that is beyond a position limit toward this limit, for one cycle.
 
-    The joint moves with its maximum velocity, and stops when it reaches the limit.
+    The joint moves with its maximum velocity, and stops when it reaches the limit. Frozen joints do
+    not move.
 
     Args:
         chain: Position and velocity limits of the joints.
         dt: Duration of a cycle [s].
         q: (n,) joint positions, read and written [rad or m].
-        outside: (n,) written: 1 for each joint that was beyond a limit at the start of the cycle,
-            else 0.
+        mobility: (n,) 0 for frozen joints.
+        outside: (n,) written: 1 for each joint that was beyond a limit at the start of the cycle or
+            is frozen, else 0.
     """
     outside.fill(0.0)
     for j in range(q.shape[0]):
+        if mobility[j] == 0.0:
+            outside[j] = 1.0
+            continue
         path = min(max(q[j], chain.lower[j]), chain.upper[j]) - q[j]
         if path != 0.0:
             outside[j] = 1.0

@@ -348,6 +348,7 @@ class FollowMethods(NamedTuple):
     descending: Method  # fallback method, whose steps lower the error at almost all configurations
     plain: GeneralProblem  # task and parameters for `descending`
     stop: StopCriteria  # tolerances within which a pose counts as reached
+    mobility: Array  # (n,) factor of the columns of J, 1 / sqrt(weight); 0 for frozen joints
 
 
 class FollowScratch(NamedTuple):

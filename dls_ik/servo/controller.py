@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dls_ik.core.types import Array
-from dls_ik.errors import HeldError, MethodError, StaleTargetError
+from dls_ik.errors import HeldError, MethodError, OptionError, StaleTargetError
 from dls_ik.model.joint import JointValues
 from dls_ik.model.pose import PoseLike
 from dls_ik.model.robot import RobotModel, checked_robot
@@ -25,6 +25,7 @@ from dls_ik.scene.planning_scene import PlanningScene
 from dls_ik.servo.guard import TightPair
 from dls_ik.servo.knots import Knots, trajectory_knots
 from dls_ik.servo.local_ik import ServoStep
+from dls_ik.servo.lower_levels import LowerLevels
 from dls_ik.servo.motion import StopPath, at_start_of
 from dls_ik.servo.options import split_options
 from dls_ik.servo.scene_state import NearPair
@@ -53,6 +54,8 @@ from dls_ik.servo.targets import (
 from dls_ik.servo.tracker import Tracked, build_tracker
 from dls_ik.servo.workspace import Bound
 from dls_ik.solver.poses import checked_pose
+from dls_ik.solver.task import Task
+from dls_ik.solver.task_stack import TaskStack
 from dls_ik.text import elapsed
 
 if TYPE_CHECKING:
@@ -97,6 +100,11 @@ class Controller:
             no stop that starts at a command, brings a pair of links, or a link and an object,
             closer than `min_distance`. None: distances are not checked.
         workspace: Bounds that the tip, or the links that a bound names, may not leave.
+        task: Axes of the target pose that count, with tolerances; default: the full pose. The first
+            level of a :class:`dls_ik.TaskStack` must be the task of the tip. The lower levels, such
+            as a swivel angle or a posture, move the arm while the tip follows its targets, without
+            any effect on the tip.
+        frozen_joints: Names of joints that do not move.
         options: Fields of :class:`dls_ik.servo.ControllerOptions`, and options of the method as for
             :class:`dls_ik.IkSolver`.
 
@@ -116,12 +124,22 @@ class Controller:
         executor: Executor | None = None,
         scene: PlanningScene | None = None,
         workspace: Sequence[Bound] = (),
+        task: Task | TaskStack | None = None,
+        frozen_joints: Sequence[str] = (),
         **options: Unpack[ControllerKeywords],
     ) -> None:
         self.robot = checked_robot(robot)
         self.options, method_options = split_options(options, robot.joint_names)
         self._tracker = build_tracker(
-            robot, method, self.options, method_options, executor, scene, workspace
+            robot,
+            method,
+            self.options,
+            method_options,
+            executor,
+            scene,
+            workspace,
+            task,
+            frozen_joints,
         )
         self._supervision = Supervision(robot, self.options)
         self.method = self._tracker.local_ik.method
@@ -199,6 +217,50 @@ class Controller:
         if other._stream.is_latched:
             state, reason = other._stream.state, other._stream.reason
             self._stream = self._stream._replace(state=state, reason=reason, target=None)
+
+    @property
+    def level_errors(self) -> tuple[float, ...]:
+        """Norm of the scaled error of each level of the stack in the last cycle; () without one."""
+        lower = self._tracker.local_ik.lower_levels
+        return () if lower is None else lower.residuals
+
+    def set_swivel(self, angle: float) -> None:
+        """Change the desired swivel angle of the stack, without a new start of the motion.
+
+        Args:
+            angle: Angle as for :class:`dls_ik.SwivelTask` [rad].
+
+        Raises:
+            OptionError: If the angle is not finite, or the stack has no swivel angle.
+        """
+        self._lower_levels().set_swivel(angle)
+
+    def set_posture(self, positions: JointValues) -> None:
+        """Change the desired posture of the stack, without a new start of the motion.
+
+        Args:
+            positions: Joint positions (n,), or by name [rad or m]. Joints without a position here
+                or in the posture of the stack do not change.
+
+        Raises:
+            OptionError: If the stack has no posture, or a joint of `positions` is not part of it.
+            JointValueError: If a position is not finite.
+        """
+        self._lower_levels().set_posture(positions)
+
+    def _lower_levels(self) -> LowerLevels:
+        """Return the lower levels of the stack.
+
+        Raises:
+            OptionError: If the controller has no stack with lower levels.
+        """
+        lower = self._tracker.local_ik.lower_levels
+        if lower is None:
+            raise OptionError(
+                "the controller has no task stack with lower levels; create it with "
+                "task=TaskStack(Task(), SwivelTask(0.0), PostureTask(q))"
+            )
+        return lower
 
     def stop_path(self, period: float) -> StopPath:
         """Return the path along which the arm stops, from the last command to rest.

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -16,10 +17,11 @@ from dls_ik.core.boxes import Boxed, boxed
 from dls_ik.core.follow import follow, new_state, tip_errors, tip_pose
 from dls_ik.core.near_pairs import NearRows
 from dls_ik.core.types import Array, FollowMethods, GeneralProblem, Method
-from dls_ik.errors import MethodError
+from dls_ik.errors import MethodError, OptionError
 from dls_ik.model.joint import JointValues
 from dls_ik.model.pose import PoseLike
 from dls_ik.model.robot import RobotModel
+from dls_ik.servo.lower_levels import LowerLevels
 from dls_ik.servo.plugin_step import PluginStep
 from dls_ik.servo.targets import checked_duration
 from dls_ik.solver.method import AUTO_METHOD, parse_method
@@ -27,6 +29,8 @@ from dls_ik.solver.options import SolverOptions, solver_options
 from dls_ik.solver.poses import checked_poses
 from dls_ik.solver.problem import build_details
 from dls_ik.solver.task import Tasks, checked_tasks, rotation_free
+from dls_ik.solver.task_stack import TaskStack, split_stack
+from dls_ik.text import did_you_mean, listing, quoted
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -62,10 +66,17 @@ class LocalIk:
         method: A name from :func:`dls_ik.method_names`, or a plug-in; default: ``ctp+sd+svf``, or
             ``svf+sd`` if no joint has limits.
         task: Part of the pose that must be reached, as for :class:`dls_ik.IkSolver`; None: the full
-            pose.
+            pose. The first level of a :class:`dls_ik.TaskStack` must be the task of the tips; the
+            lower levels move the arm in what this level leaves free.
         scale: Share of the velocity limits that steps may use, above 0.
+        frozen_joints: Names of joints that do not move.
+        acceleration: (n,) acceleration limits, of which the lower levels of a stack use a part
+            [rad/s^2 or m/s^2]; None: no limits.
         options: Options as for :class:`dls_ik.IkSolver`. The bound `Delta` of the optimal damping
             factor (``odls``) has another default: the largest step of the slowest joint in a cycle.
+            The option `joint_weights` weights the joints for every method: steps have the minimum
+            weighted norm, so that a joint with the weight 4 moves about a quarter as far as it
+            would with the weight 1.
 
     Attributes:
         near: Distance constraints of the next steps; None without a scene.
@@ -82,8 +93,10 @@ class LocalIk:
         robot: RobotModel,
         method: str | None = None,
         *,
-        task: Tasks = None,
+        task: Tasks | TaskStack = None,
         scale: float = 1.0,
+        frozen_joints: Sequence[str] = (),
+        acceleration: Array | None = None,
         **options: Unpack[SolverKeywords],
     ) -> None:
         choice = parse_method(method or default_method(robot))
@@ -96,7 +109,19 @@ class LocalIk:
         self._arm = boxed(robot.chain._replace(velocity=scale * robot.velocity))
         self.method = choice.name
         self.options = solver_options(choice, options, robot.joint_names)
+        stack, task = split_stack(task)
         self._position_only = rotation_free(checked_tasks(robot, task))
+        self._mobility = joint_mobility(robot, self.options.joint_weights, frozen_joints)
+        self._lower: LowerLevels | None = None
+        if stack is not None and len(stack.levels) > 1:
+            if stack.tip_level:
+                raise OptionError(
+                    "the first level of a stack that follows targets must be the task of the tip; "
+                    f"got {stack.levels[0][0]!r} first"
+                )
+            velocity = np.where(self._mobility > 0.0, scale * robot.velocity, 0.0)
+            limits = np.full(robot.n, np.inf) if acceleration is None else acceleration
+            self._lower = LowerLevels(robot, stack, self.options, velocity, limits)
         method_kernel = self.options.method(choice)
         self._method = method_kernel._replace(following=True)
         self._details = build_details(robot, choice, self.options, task)
@@ -108,7 +133,9 @@ class LocalIk:
         self._plugin_step: PluginStep | None = None
         # If a step of the plug-in does not reduce the error, a step of the kernels replaces it.
         if choice.plugin is not None:
-            self._plugin_step = PluginStep(robot, choice.plugin, method_kernel, self._details)
+            self._plugin_step = PluginStep(
+                robot, choice.plugin, method_kernel, self._details, self._mobility
+            )
             self._method, self._details = self._descending._replace(following=True), self._plain
         self._follow = compat.EntryPoint(follow)
         self._follow_apart = compat.EntryPoint(follow_apart)
@@ -210,6 +237,8 @@ class LocalIk:
         """Start a new motion at joint positions (n,) [rad or m], without validation."""
         if self._plugin_step is not None:
             self._plugin_step.restart()
+        if self._lower is not None:
+            self._lower.restart()
         state, memory = self._state, self._state.work.memory
         for array in (*memory, state.observed, state.limit_activation, state.motion):
             array.fill(0)
@@ -221,6 +250,11 @@ class LocalIk:
         """Set the joint positions q (n,) at which the next step starts, without a restart."""
         self._state.q[:] = q
 
+    @property
+    def lower_levels(self) -> LowerLevels | None:
+        """The lower levels of the stack; None without a stack."""
+        return self._lower
+
     def stay(self) -> ServoStep:
         """Return the result of a cycle without a step: unchanged joint positions, NaN errors."""
         nan = math.nan
@@ -228,6 +262,15 @@ class LocalIk:
 
     def advance(self, T_d: Array, dt: float) -> ServoStep:
         """Take a step of `dt` [s] toward target poses (k, 4, 4), without validation."""
+        if self._lower is None:
+            return self._first_level_step(T_d, dt)
+        before = self.q
+        step = self._first_level_step(T_d, dt)
+        self._lower.add(before, self._state.q, T_d, dt, self.near)
+        return step._replace(q=self.q)
+
+    def _first_level_step(self, T_d: Array, dt: float) -> ServoStep:
+        """Take a step as :meth:`advance`, without the lower levels of a stack."""
         T_d = np.ascontiguousarray(T_d, dtype=float)  # usually makes no copy
         is_inside = self._plugin_step is not None and bool(self.robot.within_limits(self._state.q))
         if self._plugin_step is not None and is_inside:
@@ -262,8 +305,36 @@ class LocalIk:
         Args:
             details: Task and parameters of the chosen method.
         """
-        fallback = self._descending, self._plain, self._criteria
+        fallback = self._descending, self._plain, self._criteria, self._mobility
         return boxed(FollowMethods(self._method, details, *fallback))
+
+
+def joint_mobility(
+    robot: RobotModel, weights: tuple[float, ...] | None, frozen_joints: Sequence[str]
+) -> Array:
+    """Return the mobility (n,) of the joints: 1 / sqrt(weight), at most 1; 0 for frozen joints.
+
+    Args:
+        robot: Chain to move.
+        weights: (n,) joint weights, of which only the ratios matter; None: equal weights.
+        frozen_joints: Names of joints that do not move.
+
+    Raises:
+        OptionError: If a frozen joint is unknown, or all joints are frozen.
+    """
+    given = np.ones(robot.n) if weights is None else np.array(weights, float)
+    mobility = np.sqrt(given.min() / given)
+    for name in frozen_joints:
+        if name not in robot.joint_names:
+            hint = did_you_mean(name, robot.joint_names, "; {}")
+            raise OptionError(
+                f"unknown joint {quoted(name)} in frozen_joints; joints are "
+                f"{listing(robot.joint_names)}{hint}"
+            )
+        mobility[robot.joint_names.index(name)] = 0.0
+    if not mobility.any():
+        raise OptionError(f"all {robot.n} joints are frozen; leave at least one joint free")
+    return np.asarray(mobility)
 
 
 def default_method(robot: RobotModel) -> str:

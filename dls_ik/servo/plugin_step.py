@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from dls_ik.core.avoidance import approach_bounds, stopping_time
-from dls_ik.core.near_pairs import MAX_CONTROLLED_PAIRS, NearRows, near_rows
+from dls_ik.core.near_pairs import NearRows
 from dls_ik.core.step import error_and_jacobian
 from dls_ik.core.types import Array, GeneralProblem, Method
 from dls_ik.core.workspace import new_memory
 from dls_ik.model.robot import RobotModel
+from dls_ik.servo.near_constraints import near_constraints
 from dls_ik.solver.plugins import MEMORY, Plugin, StepState, checked_step
 from dls_ik.solver.problem import largest_errors
 
@@ -33,6 +33,7 @@ class PluginStep:
         plugin: Plug-in that computes the steps.
         method: Any built-in method; it only determines the size of the kernels' memory.
         details: Task, weights and parameters of the method.
+        mobility: (n,) factors of the joint motions, 0 for frozen joints.
 
     Attributes:
         limiting_pair: Index of the pair whose distance constraint changed the last step most; -1 if
@@ -40,9 +41,15 @@ class PluginStep:
     """
 
     def __init__(
-        self, robot: RobotModel, plugin: Plugin, method: Method, details: GeneralProblem
+        self,
+        robot: RobotModel,
+        plugin: Plugin,
+        method: Method,
+        details: GeneralProblem,
+        mobility: Array,
     ) -> None:
         self._robot, self._plugin, self._details = robot, plugin, details
+        self._mobility = mobility
         self._kernel_memory = new_memory(robot.chain, method, details)
         self.restart()
 
@@ -74,7 +81,8 @@ class PluginStep:
         e, J = self._error_and_jacobian(q, T_d)
         state = StepState(q.copy(), robot.lower, robot.upper, self._count, self._memory)
         self._count += 1
-        dq = checked_step(self._plugin, J.copy(), e.copy(), state, PLUGIN_TIMEOUT)
+        J *= self._mobility
+        dq = checked_step(self._plugin, J.copy(), e.copy(), state, PLUGIN_TIMEOUT) * self._mobility
         share = float(np.max(np.abs(dq) / (robot.velocity * dt), initial=1.0))
         dq, self.limiting_pair = dq / share, -1
         if near is not None:
@@ -98,26 +106,19 @@ class PluginStep:
             dt: Duration of the cycle [s].
             near: Minimum distances as constraints on the step.
         """
-        robot, n = self._robot, self._robot.n
-        N, clearance, pair = (
-            np.empty((MAX_CONTROLLED_PAIRS, n)),
-            np.empty(MAX_CONTROLLED_PAIRS),
-            np.empty(MAX_CONTROLLED_PAIRS, np.int64),
-        )
-        count = near_rows(near, q, N, clearance, pair)
+        robot = self._robot
+        N, b, pair = near_constraints(near, q, dq, dt)
+        N = N * (self._mobility > 0.0)
         near.pace[0] = -1.0  # kernels do not use a braking time of the previous cycle
-        if not count:
+        if not len(b):
             return dq
-        b = np.empty(count)
-        T = stopping_time(near.stopping, dt, dq)
-        approach_bounds(near.stopping, dt, T, clearance[:count], b)
         low = np.maximum(-robot.velocity * dt, np.minimum(robot.lower - q, 0.0))
         high = np.minimum(robot.velocity * dt, np.maximum(robot.upper - q, 0.0))
-        missing = b - N[:count] @ dq
+        missing = b - N @ dq
         if missing.max() <= PLUGIN_STEP_TOLERANCE:
             return dq
         self.limiting_pair = int(pair[missing.argmax()])
-        return _project_step(dq, N[:count], b, low, high)
+        return _project_step(dq, N, b, low, high)
 
     def _error_and_jacobian(self, q: Array, T_d: Array) -> tuple[Array, Array]:
         """Return the error (r,) and the Jacobian (r, n) at q (n,), scaled by the task's weights."""

@@ -38,6 +38,8 @@ from dls_ik.servo.targets import Target, TwistTarget, is_same
 from dls_ik.servo.tip_speed import TipSpeed, tip_speed
 from dls_ik.servo.workspace import Bound
 from dls_ik.solver import IkResult
+from dls_ik.solver.task import Tasks
+from dls_ik.solver.task_stack import TaskStack, split_stack
 
 MAX_ERROR_SHARE = 0.99  # a joint motion must reduce the error to less than this share of itself
 MAX_PATH_SEARCHES = 6  # maximum number of searches per target while the scene does not change
@@ -150,6 +152,9 @@ class Tracker:
         """Continue the motion of another tracker of the same joints."""
         self.limiter.take_over(other.limiter.hand_over())
         self._restart()
+        lower, others = self.local_ik.lower_levels, other.local_ik.lower_levels
+        if lower is not None and others is not None:
+            lower.take_over(others)
         other._cancel_requests()
         before = other._motion
         if before is not None and before.motion is not None and self._path_planning is not None:
@@ -532,6 +537,8 @@ def build_tracker(
     executor: Executor | None,
     scene: PlanningScene | None = None,
     workspace: Sequence[Bound] = (),
+    task: Tasks | TaskStack = None,
+    frozen_joints: Sequence[str] = (),
 ) -> Tracker:
     """Build the tracker of a controller.
 
@@ -552,7 +559,15 @@ def build_tracker(
         )
     acceleration, jerk = motion_limits(options, robot)
     share = options.scale if options.scale > 0.0 else 1.0
-    local_ik = LocalIk(robot, method, scale=share, **method_options)
+    local_ik = LocalIk(
+        robot,
+        method,
+        task=task,
+        scale=share,
+        frozen_joints=frozen_joints,
+        acceleration=share * acceleration,
+        **method_options,
+    )
     bare: Limiter = (
         AccelerationLimiter(robot, acceleration, options.scale)
         if np.isinf(jerk).all()
@@ -569,8 +584,12 @@ def build_tracker(
     planner = None
     if options.when_stuck == JOINT_MOTION:
         names = ("position_tolerance", "rotation_tolerance", "rotation_weight", "length_unit")
-        metric = {name: getattr(local_ik.options, name) for name in names}
+        metric: dict[str, Any] = {name: getattr(local_ik.options, name) for name in names}
         limits = MotionLimits(share * robot.velocity, share * acceleration, jerk, tip)
+        metric["task"] = split_stack(task)[1]
+        if frozen_joints:
+            frozen = [name in frozen_joints for name in robot.joint_names]
+            metric["max_joint_change"] = tuple(np.where(frozen, 0.0, np.inf).tolist())
         planner = BackgroundPlanner(robot, executor, limits, scene=scene, **metric)
     tracker = Tracker(local_ik, limiter, planner, acceleration, tip, options.scale)
     tracker.seed(robot.clip(np.zeros(robot.n)))

@@ -1,0 +1,141 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
+"""Motion of the lower levels of a task stack in a stream: swivel angle, posture, objectives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from dls_ik import compat
+from dls_ik.core.boxes import boxed
+from dls_ik.core.near_pairs import NearRows
+from dls_ik.core.stack_motion import StackLimits, StackState, add_levels
+from dls_ik.core.types import Array
+from dls_ik.errors import OptionError
+from dls_ik.model.joint import JointValues
+from dls_ik.model.robot import RobotModel
+from dls_ik.servo.near_constraints import near_constraints
+from dls_ik.solver.options import SolverOptions
+from dls_ik.solver.stack_problem import build_stack
+from dls_ik.solver.task_stack import SwivelTask, TaskStack
+from dls_ik.text import listing, quoted
+
+LEVEL_RATE = 5.0  # [1/s] share of the error of a lower level that is removed per time
+ACCELERATION_SHARE = 0.5  # share of the acceleration limits for the motion of the lower levels
+
+
+class LowerLevels:
+    """Adds the motion of the lower levels to the steps of the first level.
+
+    The lower levels move within the null space of the first level, so that the tip does not move.
+    Their motion starts and ends gently: its acceleration is limited, and errors decrease
+    exponentially.
+
+    Args:
+        robot: Chain to move.
+        stack: The tasks; the first level must be the task of the tips.
+        options: Rotation weight and length unit.
+        velocity: (n,) velocity limits of the whole motion; 0 for frozen joints [rad/s or m/s].
+        acceleration: (n,) acceleration limits of the whole motion [rad/s^2 or m/s^2].
+
+    Raises:
+        OptionError, ChainError: If a task does not fit the robot.
+    """
+
+    def __init__(
+        self,
+        robot: RobotModel,
+        stack: TaskStack,
+        options: SolverOptions,
+        velocity: Array,
+        acceleration: Array,
+    ) -> None:
+        self._robot = robot
+        self._problem = build_stack(robot, stack, options)
+        share = np.minimum(ACCELERATION_SHARE * acceleration, 1e6)  # finite
+        given = self._problem.params
+        self._given = given.swivel.copy(), given.value.copy()
+        limits = StackLimits(robot.lower, robot.upper, velocity, share, LEVEL_RATE)
+        levels = len(self._problem.params.ends)
+        self._state = StackState(np.zeros(robot.n), np.full(levels, np.nan))
+        self._boxes = boxed(self._problem.params), boxed(limits), boxed(self._state)
+        self._add_levels = compat.EntryPoint(add_levels)
+        self._no_rows = np.empty((0, robot.n)), np.empty(0)
+
+    @property
+    def residuals(self) -> tuple[float, ...]:
+        """Norm of the scaled error of each level after the last step; NaN before the first."""
+        return tuple(self._state.residual.tolist())
+
+    def restart(self) -> None:
+        """Start from rest."""
+        self._state.velocity.fill(0.0)
+
+    def take_over(self, other: LowerLevels) -> None:
+        """Take the changed swivel angle and posture of other levels of the same robot.
+
+        A value that differs in the two stacks is not taken: it has been changed on purpose.
+        """
+        mine, its = self._problem.params, other._problem.params
+        if np.array_equal(self._given[0], other._given[0]):
+            mine.swivel[:] = its.swivel
+        same = np.array_equal(self._given[1], other._given[1])
+        if same and self._problem.posture == other._problem.posture:
+            mine.value[:] = its.value
+
+    def set_swivel(self, angle: float) -> None:
+        """Change the desired swivel angle [rad].
+
+        Raises:
+            OptionError: If the angle is not finite, or the stack has no swivel angle.
+        """
+        if not self._problem.has_swivel:
+            raise OptionError("the stack has no SwivelTask whose angle could be changed")
+        self._problem.params.swivel[0] = SwivelTask(angle).angle
+
+    def set_posture(self, positions: JointValues) -> None:
+        """Change the desired posture.
+
+        Args:
+            positions: Joint positions (n,), or by name [rad or m]. Joints without a position keep
+                their desired position; joints outside the posture of the stack are ignored if all
+                n positions are given.
+
+        Raises:
+            OptionError: If the stack has no posture, or a joint is not part of it.
+            JointValueError: If a position is not finite.
+        """
+        rows, names = self._problem.posture, self._robot.joint_names
+        if not rows:
+            raise OptionError("the stack has no PostureTask whose positions could be changed")
+        if isinstance(positions, Mapping):
+            unknown = [name for name in positions if name not in rows]
+            if unknown:
+                raise OptionError(
+                    f"joint {quoted(unknown[0])} is not part of the posture; its joints are "
+                    f"{listing(rows)}"
+                )
+            given = {**dict.fromkeys(names, 0.0), **positions}
+            values = dict(zip(names, self._robot.validated_one(given).tolist(), strict=True))
+            values = {name: values[name] for name in positions}
+        else:
+            q = self._robot.validated_one(positions).tolist()
+            values = {name: value for name, value in zip(names, q, strict=True) if name in rows}
+        for name, value in values.items():
+            self._problem.params.value[rows[name]] = value
+
+    def add(self, before: Array, q: Array, T_d: Array, dt: float, near: NearRows | None) -> None:
+        """Add the motion of one cycle to a step of the first level.
+
+        Args:
+            before: (n,) joint positions before the step [rad or m].
+            q: (n,) joint positions after the step, changed [rad or m].
+            T_d: (k, 4, 4) desired poses of the tips.
+            dt: Duration of the cycle [s].
+            near: Distance constraints; None without a scene.
+        """
+        rows = self._no_rows if near is None else near_constraints(near, before, q - before, dt)[:2]
+        poses = self._problem.poses(T_d)
+        self._add_levels(*self._boxes, poses, before, q, dt, rows)
