@@ -17,6 +17,7 @@ from geometry_msgs.msg import PoseArray, PoseStamped, TwistStamped
 
 from benchmarks.composition_stream import ARMS, Settings, Stream, Thing, arm_model
 from dls_ik.core.types import Array
+from dls_ik.model.robot import RobotModel
 from dls_ik.model.rotations import rotation_from_rpy, transform
 from dls_ik.ros.frames import pose_from_matrix
 from dls_ik.ros.params import (
@@ -280,15 +281,29 @@ LIVE: dict[str, Callable[[np.random.Generator], Any]] = {
     "avoid_collisions": lambda rng: str(rng.choice(["request", "always"])),
     "group_name": lambda rng: [],
     "initial_positions": lambda rng: [],
+    "free_axes": lambda rng: [[], ["rz"], ["x", "ry"]][rng.integers(3)],
+    "swivel": lambda rng: [] if rng.random() < 0.3 else [float(rng.uniform(-3.0, 3.0))],
+    "stream_objective": lambda rng: str(rng.choice(["", "manipulability", "limits", "centring"])),
 }
-RATHER = ("scale", "max_linear_speed", "max_angular_speed", "stream_method", "feed_forward")
+# Live parameters with a value for each joint
+OF_JOINTS: dict[str, Callable[[np.random.Generator, RobotModel], Any]] = {
+    "posture": lambda rng, robot: robot.random(rng=rng).tolist() if rng.random() < 0.7 else [],
+    "frozen_joints": lambda rng, robot: [name for name in robot.joint_names if rng.random() < 0.1],
+    "joint_weights": lambda rng, robot: (
+        rng.choice([1.0, 4.0, 100.0], robot.n).tolist() if rng.random() < 0.7 else []
+    ),
+}
+RATHER = (
+    "scale", "max_linear_speed", "max_angular_speed", "stream_method", "feed_forward", "swivel",
+    "posture",
+)  # fmt: skip
 
 
 def change(stream: Stream, rng: np.random.Generator) -> str:
     """Change a live parameter."""
-    names = RATHER if rng.random() < 0.6 else tuple(LIVE)
+    names = RATHER if rng.random() < 0.6 else (*LIVE, *OF_JOINTS)
     name = names[rng.integers(len(names))]
-    value = LIVE[name](rng)
+    value = LIVE[name](rng) if name in LIVE else OF_JOINTS[name](rng, stream.robot)
     taken = stream.change({name: value})
     return f"{name}: {value}" if taken else ""
 
@@ -317,6 +332,7 @@ def replace(stream: Stream, rng: np.random.Generator) -> str:
         return ""
     names = [each for each in ARMS if each != stream.settings.name]
     name = names[rng.integers(len(names))]
+    stream.change({key: [] for key in (*OF_JOINTS, "swivel")})  # they may not fit the new robot
     stream.replace(name, *draw_start(name, rng, stream.settings.min_distance))
     return f"robot_description of {name}"
 

@@ -178,6 +178,8 @@ class Arm:
             self._executor,
             scene=around.scene,
             workspace=around.workspace,
+            task=parameters.stream_task(),
+            frozen_joints=parameters.frozen_joints,
             **parameters.solver_options(),
             **controller_options(self.robot, parameters),
         )

@@ -16,10 +16,20 @@ from dls_ik.solver.method import AUTO_METHOD, parse_method
 from dls_ik.solver.options import RESTARTS_UNTIL_TIMEOUT, SolverOptions, solver_options
 from dls_ik.solver.plugins import load_plugin
 from dls_ik.solver.solver import CLEARANCE_SOLVE_TYPE
+from dls_ik.solver.task import AXES, WEIGHT_RANGE, Task
+from dls_ik.solver.task_stack import (
+    OBJECTIVES,
+    ObjectiveTask,
+    PostureTask,
+    StackTask,
+    SwivelTask,
+    TaskStack,
+)
 from dls_ik.text import listing
 
 COLLISIONS_ON_REQUEST, COLLISIONS_ALWAYS, COLLISIONS_IGNORED = "request", "always", "ignore"
 MODE_AUTO, MODE_REQUIRED, MODE_NONE = "auto", "required", "none"
+FREE_AXES = (*AXES, *(f"r{axis}" for axis in AXES))
 JOINT_STATE, JOINT_TRAJECTORY, POSITION_ARRAY = "joint_state", "joint_trajectory", "position_array"
 # Limits of at least this value [rad/s^2, m/s^2, m/s or rad/s] mean no limit, as .inf does.
 MIN_UNLIMITED = 1e9
@@ -322,6 +332,39 @@ class Parameters(GroupsParameters):
     )
     scale: float = option(ControllerOptions, "scale")
 
+    # Use of the redundancy by an arm that follows targets
+    free_axes: tuple[str, ...] = parameter(
+        (),
+        "axes of the target along or about which the tip may deviate: [rz] for a tool that is free "
+        "to turn about its own z axis; x, y, z: position, rx, ry, rz: rotation; empty: none",
+        choices=FREE_AXES,
+    )
+    frozen_joints: tuple[str, ...] = parameter(
+        (), "names of joints that do not move while the arm follows targets"
+    )
+    joint_weights: tuple[float, ...] = parameter(
+        (),
+        "weight of each joint: one with the weight 4 moves about a quarter as far; empty: equal",
+        span=WEIGHT_RANGE,
+    )
+    swivel: tuple[float, ...] = parameter(
+        (),
+        "swivel angle of the elbow of a 7-joint arm, one number, which the arm takes as far as the "
+        "targets permit; empty: any angle",
+        "rad",
+    )
+    posture: tuple[float, ...] = parameter(
+        (),
+        "joint positions to stay close to, as far as targets and swivel permit; empty: none",
+        "rad or m",
+    )
+    stream_objective: str = parameter(
+        "",
+        "objective of the freedom that targets, swivel and posture leave: manipulability, limits "
+        "or centring; empty: none",
+        choices=("", *OBJECTIVES),
+    )
+
     # Following of targets; parameters that affect safety are read-only
     stream_method: str = parameter(DEFAULT_METHOD, "method with which the arm follows targets")
     rate: float = parameter(
@@ -457,6 +500,7 @@ class Parameters(GroupsParameters):
         self._check_outputs()
         for bound in self.bound_details:
             bound.check()
+        self.stream_task()
         twice = sorted({name for name in self.bounds if self.bounds.count(name) > 1})
         if twice:
             raise OptionError(f"bounds contains {listing(twice)} more than once")
@@ -495,7 +539,7 @@ class Parameters(GroupsParameters):
         given = {f.name: getattr(self, f.name) for f in fields(self) if f.name in defaults}
         if given["solve_type"] == CLEARANCE_SOLVE_TYPE:
             given["solve_type"] = defaults["solve_type"]
-        return {name: value for name, value in given.items() if value != defaults[name]}
+        return {n: value for n, value in given.items() if value not in (defaults[n], ())}
 
     def service_options(self, method: str) -> dict[str, Any]:
         """Return the options of the solver of a service, which searches until a request's timeout.
@@ -504,6 +548,7 @@ class Parameters(GroupsParameters):
             method: Name of the method. Methods other than "auto" keep their number of restarts.
         """
         options = self.solver_options()
+        options.pop("joint_weights", None)  # these weights are for the stream
         if parse_method(method).name == AUTO_METHOD:
             options["max_restarts"] = RESTARTS_UNTIL_TIMEOUT
         return options
@@ -528,7 +573,35 @@ class Parameters(GroupsParameters):
 
     def stream_settings(self) -> tuple[Any, ...]:
         """Return the settings that determine a controller; equal settings, equal controllers."""
-        return (self.stream_method, self.controller_options(), self.solver_options())
+        redundancy = self.free_axes, self.frozen_joints, self.task_levels()
+        return (self.stream_method, self.controller_options(), self.solver_options(), redundancy)
+
+    def stream_task(self) -> Task | TaskStack | None:
+        """Return the task of an arm that follows targets; None for the full pose.
+
+        Raises:
+            OptionError: If all axes are free, or a target of a lower level is not valid.
+        """
+        task = None
+        if self.free_axes:
+            position = "".join(axis for axis in AXES if axis not in self.free_axes)
+            rotation = "".join(axis for axis in AXES if f"r{axis}" not in self.free_axes)
+            task = Task(position, rotation, frame="target")
+        levels = self.task_levels()
+        return TaskStack(task or Task(), *levels) if levels else task
+
+    def task_levels(self) -> tuple[StackTask, ...]:
+        """Return the tasks below the target pose, one per level.
+
+        Raises:
+            OptionError: If a value is not valid.
+        """
+        if len(self.swivel) > 1:
+            raise OptionError(f"swivel must be empty or one angle; got {len(self.swivel)} numbers")
+        levels: list[StackTask] = [SwivelTask(angle) for angle in self.swivel]
+        levels += [PostureTask(self.posture)] if self.posture else []
+        levels += [ObjectiveTask(self.stream_objective)] if self.stream_objective else []
+        return tuple(levels)
 
 
 def _per_joint(value: Any) -> Any:

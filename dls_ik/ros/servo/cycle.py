@@ -107,6 +107,11 @@ class ServoCycle:
         arm = self._arm
         return () if arm is None else arm.tree.mimic_of
 
+    def joint_names(self) -> tuple[str, ...]:
+        """Return the names of the joints that follow targets; () without an arm."""
+        arm = self._next
+        return () if arm is None else arm.robot.joint_names
+
     @property
     def moves(self) -> bool:
         """Return whether the velocity of the last command is not zero."""

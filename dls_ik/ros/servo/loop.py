@@ -22,6 +22,7 @@ from dls_ik.ros.servo.cycle import MAX_IN_STEP_PERIODS, Action, ServoCycle
 from dls_ik.ros.servo.markers import Markers
 from dls_ik.ros.servo.monitor import CycleReport, Monitor
 from dls_ik.ros.servo.outputs import Outputs
+from dls_ik.ros.servo.redundancy import RedundancyTopics
 from dls_ik.ros.servo.rivals import RivalMonitor, publisher_names
 from dls_ik.ros.servo.state_monitor import CurrentStateMonitor
 from dls_ik.ros.servo.target_buffer import TARGET_TOPICS, Arrival, TargetBuffer
@@ -329,6 +330,7 @@ class ServoLoop:
         self.targets = targets = TargetBuffer(node, self._log)
         RivalMonitor(node, targets.rivals)
         targets.subscribe(parameters.twist_frame)
+        RedundancyTopics(node, self.cycle.submit, self.cycle.joint_names, self._log)
         self._marker = build_marker(
             node, parameters, lambda: self.monitor.report, targets.store, self.cycle.submit
         )
