@@ -59,6 +59,11 @@ TYPICAL_TIMES: dict[str, dict[str, float]] = {
         "limiter.brake": 0.4,
     },
     "_solve_by_the_general_step": {"search_rows.search_rows": 15.1},
+    "_use_stack": {
+        "stack_motion.search_levels": 9.0,
+        "stack_motion.compare_levels": 0.1,
+        "stack_motion.add_levels": 9.0,
+    },
     "_guard": {
         "limiter.even_stop": 0.3,
         "near_pairs.watch": 3.9,
@@ -86,7 +91,6 @@ TYPICAL_TIMES: dict[str, dict[str, float]] = {
     "_step_and_plot": {
         "step.run_steps": 14.2,
         "step.error_and_jacobian": 2.3,
-        "step.step_for": 13.3,
         "damping_policies.law_damping": 1.9,
         "linalg.svd": 0.3,
         "damping.gains": 0.4,

@@ -7,6 +7,8 @@ the motion z, the scale C of the columns of J, and the activation of each joint'
 inverse of J C by the damping law. Step bounds limit the correction of the error.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from dls_ik.core import damping, limits, objectives
@@ -169,6 +171,14 @@ def _accuracy_weight(params: MethodParams, B: Array) -> float:
 # Single steps, for teaching, comparison and reproduction -----------------------------------------
 
 
+class StepRecord(NamedTuple):
+    """Results of s steps; all arrays are written."""
+
+    errors: Array  # (s + 1, r) scaled error at the start of each step, and after the last [m]
+    damping: Array  # (s, 2) lambda^2 of each step, and the number of iterations that determined it
+    dq: Array  # (n,) last step, before joints are clipped to their limits [rad or m]
+
+
 @allocating
 def run_steps(
     chain: Chain,
@@ -176,9 +186,9 @@ def run_steps(
     general: GeneralProblem,
     memory: Memory,
     Ts: Array,
+    given: Array,
     qs: Array,
-    errors: Array,
-    damping: Array,
+    record: StepRecord,
 ) -> None:
     """Make s steps of a method, and record the joint positions, errors and damping factors.
 
@@ -189,30 +199,34 @@ def run_steps(
         memory: State of the method, read and written.
         Ts: (t, k, 4, 4) desired poses of each step; if t < s, the last ones are used for all
             further steps.
+        given: (r, 1 + n) scaled error and Jacobian, in its first column and in the others, that
+            replace those at the joint positions in a single step; (0, 1 + n) if they are not given.
         qs: (s + 1, n) joint positions [rad or m]: the first row is the start, the others are
             written.
-        errors: (s + 1, r) scaled error [m] in each row of qs for the desired poses of the step that
-            starts there, written.
-        damping: (s, 2) lambda^2 of each step and the number of iterations that determined it,
-            written.
+        record: Written.
     """
     work = workspace(chain, general, memory)
-    steps = damping.shape[0]
+    steps = record.damping.shape[0]
     for i in range(steps + 1):
         T_d = Ts[min(i, Ts.shape[0] - 1)]
         observe(chain, general, T_d, qs[i], work)
-        errors[i] = work.e
+        record.errors[i] = work.e
         if i == steps:
             break
         jacobian_there(chain, general, T_d, work)
+        for k in range(given.shape[0]):
+            work.e[k] = given[k, 0]
+            copy(given[k, 1:], work.J[k])
         general_step(chain, method, general, T_d, qs[i], work)
         for j in range(qs.shape[1]):
+            record.dq[j] = work.dq[j]
             qs[i + 1, j] = qs[i, j] + work.dq[j]
         if limits.clips(method):
             limits.clip_to_limits(chain.lower, chain.upper, qs[i + 1])
-        damping[i, 0], damping[i, 1] = memory.lambda2[0], memory.steps[1]
-        observe(chain, general, T_d, qs[i + 1], work)
-        memory.remaining[:] = work.e
+        record.damping[i, 0], record.damping[i, 1] = memory.lambda2[0], memory.steps[1]
+        if given.shape[0] == 0:
+            observe(chain, general, T_d, qs[i + 1], work)
+            memory.remaining[:] = work.e
 
 
 @allocating
@@ -235,36 +249,3 @@ def error_and_jacobian(
     jacobian_there(chain, general, T_d, work)
     e[:] = work.e
     J[:] = work.J
-
-
-@allocating
-def step_for(
-    chain: Chain,
-    method: Method,
-    general: GeneralProblem,
-    memory: Memory,
-    T_d: Array,
-    q: Array,
-    e: Array,
-    J: Array,
-    dq: Array,
-) -> None:
-    """Compute the step of a method for a given scaled error and Jacobian, which are not changed.
-
-    Args:
-        chain: The chain of the arm.
-        method: Damping law, limit strategy and step bound.
-        general: The task and the parameters of the method.
-        memory: State of the method, read and written.
-        T_d: (k, 4, 4) desired poses.
-        q: (n,) joint positions [rad or m].
-        e: (r,) scaled error [m].
-        J: (r, n) Jacobian of the scaled error.
-        dq: (n,) step, written [rad or m].
-    """
-    work = workspace(chain, general, memory)
-    observe(chain, general, T_d, q, work)
-    work.e[:] = e
-    work.J[:] = J
-    general_step(chain, method, general, T_d, q, work)
-    dq[:] = work.dq

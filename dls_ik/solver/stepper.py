@@ -14,7 +14,7 @@ from dls_ik.core import damping, damping_policies, limits, linalg
 from dls_ik.core.damping_policies import accuracy_weight, law_damping, weight_columns
 from dls_ik.core.linalg import singular_values
 from dls_ik.core.optimal_damping import search_plain
-from dls_ik.core.step import error_and_jacobian, run_steps, step_for
+from dls_ik.core.step import StepRecord, error_and_jacobian, run_steps
 from dls_ik.core.types import MAX_POSE_COORDINATE, Array, Memory
 from dls_ik.core.workspace import new_memory
 from dls_ik.errors import MethodError, OptionError, PoseError
@@ -151,14 +151,26 @@ class Stepper:
         steps = checked_count("steps", steps, 0)
         qs = np.empty((steps + 1, self.robot.n))
         qs[0] = self.q
-        errors, chosen = np.empty((steps + 1, self.rows)), np.empty((steps, 2))
         targets = self._targets(Ts)
         if self._plugin is not None:
             return self._run_plugin(self._plugin, targets, steps)
-        structs = self.robot.chain, self._method, self.details, self._memory
-        run_steps(*structs, targets, qs, errors, chosen)
+        record = self._run_steps(targets, qs)
         self.q = qs[-1].copy()
-        return Trace(qs, errors, chosen[:, 0], chosen[:, 1])
+        return Trace(qs, record.errors, record.damping[:, 0], record.damping[:, 1])
+
+    def _run_steps(self, targets: Array, qs: Array, given: Array | None = None) -> StepRecord:
+        """Make steps from the first row of `qs` (s + 1, n), write the other rows, and return more.
+
+        The target poses `targets` (t, k, 4, 4) and the error and Jacobian `given` are those of
+        :func:`dls_ik.core.step.run_steps`.
+        """
+        n, steps = self.robot.n, len(qs) - 1
+        errors = np.empty((steps + 1, self.rows))
+        record = StepRecord(errors, np.empty((steps, 2)), np.empty(n))
+        structs = self.robot.chain, self._method, self.details, self._memory
+        given = np.empty((0, 1 + n)) if given is None else given
+        run_steps(*structs, targets, given, qs, record)
+        return record
 
     def _run_plugin(self, plugin: Plugin, targets: Array, steps: int) -> Trace:
         """Make several steps of a plug-in, and return their trace.
@@ -237,10 +249,8 @@ class Stepper:
         J_given = _finite_array(J, (self.rows, self.robot.n), "J")
         if self._plugin is not None:
             return self._plugin_step(self._plugin, J_given, error)
-        dq = np.empty(self.robot.n)
-        structs = self.robot.chain, self._method, self.details, self._memory
-        step_for(*structs, self._target(T), self.q, error, J_given, dq)
-        return dq
+        qs, given = np.stack([self.q, self.q]), np.column_stack([error, J_given])
+        return self._run_steps(self._target(T)[None], qs, given).dq
 
     def inverse(self, T: PoseLike) -> Inverse:
         """Return the damped inverse at q that the method uses for the error to a target pose.
