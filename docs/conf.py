@@ -48,6 +48,7 @@ python_maximum_signature_line_length = 88
 napoleon_numpy_docstring = False
 napoleon_custom_sections = [("Fields", "params_style")]
 napoleon_use_rtype = False
+napoleon_attr_annotations = False  # autodoc would evaluate them to lines of NumPy internals
 default_role = "code"
 add_module_names = False
 
@@ -75,6 +76,7 @@ INNER = (
     "SolveType",
     "SolverKeywords",
     "Knots",
+    "StackTask",
     "StopPath",
     "Tree",
     "WorkBudget",

@@ -1,0 +1,68 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
+"""The benchmark of task stacks at its smallest size, and its parts."""
+
+import json
+import math
+import sys
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+from benchmarks import tasks
+from dls_ik import RobotModel
+
+WAM = RobotModel.wam()
+
+
+def test_swivel_angle_is_the_turn_of_the_elbow_about_the_line_to_the_wrist():
+    # A turn of the first joint does not change heights, so that it keeps the angle from up.
+    q = np.array([0.0, 0.6, 0.0, 1.8, 0.0, 0.6, 0.0])
+    assert tasks.swivel(WAM, q) == pytest.approx(0.0, abs=1e-12)
+    assert tasks.swivel(WAM, q + 0.4 * np.eye(7)[0]) == pytest.approx(0.0, abs=1e-12)
+    assert abs(tasks.swivel(WAM, q + 0.4 * np.eye(7)[2])) > 0.1
+
+
+def test_angles_continue_beyond_half_a_turn():
+    assert tasks.turned(-3.1, 3.1) == pytest.approx(math.tau - 3.1)
+    assert tasks.turned(3.1, 3.0) == pytest.approx(3.1)
+
+
+def test_random_stacks_hold_their_bounds_and_priorities():
+    rng = np.random.default_rng(1)
+    for n in (7, 14):
+        stack = tasks.random_stack(rng, n)
+        x, is_optimal = stack.solve()
+        assert is_optimal
+        assert (x >= stack.low - 1e-12).all()
+        assert (x <= stack.high + 1e-12).all()
+        alone, _ = stack.solve(1)
+        np.testing.assert_allclose(stack.residuals(x)[0], stack.residuals(alone)[0], atol=1e-12)
+
+
+@pytest.mark.slow
+def test_stacks_leave_the_tip_and_the_first_level(tmp_path, monkeypatch):
+    path = tmp_path / "figures.json"
+    small = ["--stacks", "20", "--poses", "1", "--repeats", "1", "--cycles", "8"]
+    monkeypatch.setattr(sys, "argv", ["tasks.py", "--json", str(path), *small])
+    tasks.main()
+    moved, compared, times, peers = (
+        table["rows"] for table in json.loads(path.read_text())["tables"]
+    )
+    assert moved[0]["range [rad]"] == pytest.approx(moved[0]["of the solver [rad]"], abs=1e-4)
+    assert moved[0]["position error, max [m]"] < 1e-5
+    for row in compared:
+        assert row["stacks"] == 20
+        assert row["level 1 changed by 2 and 3"] < 1e-9
+        if find_spec("daqp"):
+            assert row["worse than daqp"] == 0
+            assert row["daqp failed on"] < 20
+        else:
+            assert row["worse than daqp"] is None
+    assert len(times) == 8
+    assert all(row["median [us]"] > 0.0 for row in times)
+    assert peers[0]["package"] == "dls_ik"
+    assert peers[0]["tip moved by posture [m]"] < 1e-6
+    for row in peers[1:]:
+        assert (row["a cycle, median [us]"] is None) == ("not installed" in row["package"])
