@@ -9,7 +9,8 @@ bounds has a unique vector A_k x, the solutions of level k are x + Z y, with Z a
 space of A_1 ... A_k.
 
 Every level is solved by a primal active-set method: the iterates satisfy the bounds, and the
-residual of the level never grows. If the method is stopped early, its result is therefore valid.
+residual of the level never grows. If the method is stopped early, its result satisfies all bounds
+and keeps the levels above.
 """
 
 from math import copysign, sqrt
@@ -41,7 +42,8 @@ def factor_rows(B: Array, least: float, Q: Array, order: Indices) -> int:
     Args:
         B: (r, p) matrix; overwritten by the lower trapezoidal factor L, whose rows are in the
             order `order`.
-        least: Rows whose remaining part is not longer than this count as zero.
+        least: Rows whose part outside the span of the rows already chosen is not longer than this
+            count as zero.
         Q: (p, p) orthogonal matrix, written. Its first columns, as many as the rank, span the row
             space of B; the other columns span the null space.
         order: (r,) row numbers, written.
@@ -159,7 +161,7 @@ def _solve_lower(L: Array, rank: int, c: Array) -> None:
 
 @allocating
 def product(A: Array, B: Array) -> Array:
-    """Return the product A B, without SciPy, which Numba would need."""
+    """Return the product A B by loops; the operator of Numba would need SciPy."""
     r, m = A.shape
     p = B.shape[1]
     out = np.zeros((r, p))
@@ -236,7 +238,7 @@ def _solve_level(
         A: (r, n) rows of the level.
         b: (r,) right side.
         G: (r, p) product A Z.
-        least: Length of a row that counts as zero.
+        least: Length up to which a row counts as zero.
         Z: (n, p) orthonormal basis of the motions that the levels before leave free.
         bounds: Bounds on the solution.
         x: (n,) start within the bounds, overwritten by the solution.
@@ -322,7 +324,7 @@ def _free_step(
     Args:
         G: (r, p) rows of the level in the basis Z.
         residual: (r,) remaining right side.
-        least: Length of a row that counts as zero.
+        least: Length up to which a row counts as zero.
         R_Q: (p, p) orthogonal matrix; the columns from `count` on keep the active bounds.
         count: Number of active bounds.
         Z: (n, p) basis.
@@ -398,7 +400,9 @@ def _wrong_bound(
     count: int,
     scale: float,
 ) -> int:
-    """Return the active bound that the residual would decrease by leaving; -1 if there is none.
+    """Return the position in the active set of the bound to drop; -1 if there is none.
+
+    Without this bound, a step decreases the residual.
 
     Args:
         R: (count, p) lower triangular factor of the active rows, see :func:`factor_rows`.

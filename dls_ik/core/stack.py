@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Stacks of tasks with priorities: errors, Jacobians, and the motion that reduces the errors.
+"""Stacks of tasks with priorities: errors and Jacobians of all rows.
 
 The rows of all levels are written one below the other. The kinds of rows:
 
@@ -29,39 +29,44 @@ from dls_ik.core.types import Array, Chain, Indices, TaskParams
 
 ROW_FRAME, ROW_LINEAR, ROW_SWIVEL, ROW_MASS, ROW_OBJECTIVE = range(5)
 SHOULDER, ELBOW, WRIST = range(3)  # the first three points, if there is a swivel angle
-MIN_SWIVEL_RADIUS = 1e-6  # [m] if the elbow is closer to its axis, the swivel angle is undefined
+# [m] minimum distance of the elbow from the line shoulder-wrist for a defined swivel angle
+MIN_SWIVEL_RADIUS = 1e-6
 
 
 class StackParams(NamedTuple):
     """Tasks of all levels: m rows, which refer to k frames and p points of the robot."""
 
     frames: Chain  # its k tips are the tips of the robot and the frames of further tasks
-    points: Chain  # its p tips are shoulder, elbow, wrist (for a swivel angle), centres of mass
+    # Its p tips are shoulder, elbow, wrist (for a swivel angle), centres of mass; unused if p is 0
+    points: Chain
     task: TaskParams  # rows of the frames
     reference: Indices  # (k,) index of the frame in which a target is given, -1 for the base
     kind: Indices  # (m,) kind of each row, ROW_...
     number: Indices  # (m,) row of `task`, row of `linear`, or id of the objective
     part: Indices  # (m,) component of a centre of mass (0 to 2), or joint of an objective
-    weight: Array  # (m,) factor of rows that are not of a frame
+    weight: Array  # (m,) factor of each row; unused for frames, whose weights are in `task`
     ends: Indices  # (l,) index after the last row of each level
     linear: Array  # (u, n) coefficients c of the linear rows
     value: Array  # (u,) desired values v of the linear rows
-    swivel: Array  # (4,) desired swivel angle [rad]; direction to which the angle 0 points
-    mass: Array  # (p,) share of each point in the mass of the robot
-    center: Array  # (3,) desired centre of mass in the base frame [m]
+    swivel: Array  # (4,) desired swivel angle [rad], then the direction `up` of the angle 0
+    mass: Array  # (p,) share of the robot's mass at each point; 0 for shoulder, elbow, wrist
+    center: Array  # (3,) desired centre of mass minus the share of links that do not move [m]
 
 
 @allocating
-def stack_rows(stack: StackParams, T_d: Array, q: Array, e: Array, A: Array, merit: Array) -> None:
+def stack_rows(stack: StackParams, T_d: Array, q: Array, e: Array, A: Array, cost: Array) -> None:
     """Write the errors and the Jacobians of all rows.
 
     Args:
         stack: The tasks.
         T_d: (k, 4, 4) desired poses of the frames, in the base frame or in the reference frame.
         q: (n,) joint positions [rad or m].
-        e: (m,) errors, scaled by the weights; written.
-        A: (m, n) Jacobians: a small step dq changes e to e - A dq; written.
-        merit: (l,) half the squared norm of the error of each level, plus its objectives; written.
+        e: (m,) scaled errors: the errors times their weights; written. Those of rotations are in
+            [m], with the rotation weight, those of other rows in the unit of the row.
+        A: (m, n) Jacobians: a small step dq changes e to e - A dq, but for objectives, whose rows
+            are the identity times the weight; written.
+        cost: (l,) cost of each level: half the squared norm of its rows without objectives, plus
+            weight^2 H of its objectives; written.
     """
     n, k, r = A.shape[1], T_d.shape[0], stack.task.tip.shape[0]
     elements = stack.frames.prismatic.shape[0]
@@ -81,7 +86,7 @@ def stack_rows(stack: StackParams, T_d: Array, q: Array, e: Array, A: Array, mer
         jacobian(stack.points, axes, P, J_points)
     gradient, start, H = np.empty(n), 0, 0.0
     for level in range(stack.ends.shape[0]):
-        merit[level] = 0.0
+        cost[level] = 0.0
         for i in range(start, stack.ends[level]):
             kind, index, part, weight = (
                 stack.kind[i],
@@ -114,12 +119,12 @@ def stack_rows(stack: StackParams, T_d: Array, q: Array, e: Array, A: Array, mer
             else:
                 if part == 0:
                     H = _objective(stack, index, targets, q, gradient)
-                    merit[level] += weight * weight * H
+                    cost[level] += weight * weight * H
                 e[i] = -weight * gradient[part]
                 for j in range(n):
                     A[i, j] = weight if j == part else 0.0
             if kind != ROW_OBJECTIVE:
-                merit[level] += 0.5 * e[i] * e[i]
+                cost[level] += 0.5 * e[i] * e[i]
         start = stack.ends[level]
 
 
@@ -127,8 +132,8 @@ def stack_rows(stack: StackParams, T_d: Array, q: Array, e: Array, A: Array, mer
 def _refer(reference: Indices, T: Array, targets: Array, J_tips: Array) -> None:
     """Express targets that are given in another frame of the robot in the base frame.
 
-    The velocity of the target is subtracted from the Jacobian of its frame: the columns are those
-    of the frame as seen from the reference frame.
+    The motion of the reference frame at the origin of the frame is subtracted: the Jacobian becomes
+    that of the motion relative to the reference frame.
 
     Args:
         reference: (k,) index of the frame in which each target is given, -1 for the base.
@@ -199,7 +204,8 @@ def swivel_angle(up: Array, P: Array, J_points: Array, row: Array) -> float:
     )
     X, Y = vu - av * au, vx * nx + vy * ny + vz * nz
     square = X * X + Y * Y
-    if square < MIN_SWIVEL_RADIUS**4 or nx * nx + ny * ny + nz * nz < MIN_SWIVEL_RADIUS**2:
+    radius = MIN_SWIVEL_RADIUS**2 * (nx * nx + ny * ny + nz * nz)
+    if square <= radius or radius < MIN_SWIVEL_RADIUS**4:
         return 0.0
     for j in range(row.shape[0]):
         sx, sy, sz = J_points[0, j], J_points[1, j], J_points[2, j]

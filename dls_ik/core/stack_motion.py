@@ -15,24 +15,24 @@ import numpy as np
 from dls_ik.core.boxes import Boxed
 from dls_ik.core.hierarchy import Bounds, solve_levels
 from dls_ik.core.jit import allocating, kernel
-from dls_ik.core.stack import StackParams, stack_rows
+from dls_ik.core.stack import ROW_OBJECTIVE, StackParams, stack_rows
 from dls_ik.core.types import Array
 
-MAX_DRIFT_CORRECTIONS = 3  # maximum number of corrections of a step
+MAX_DRIFT_CORRECTIONS = 3  # maximum number of corrections of a step, or of a halved step
 LARGEST_STEP = 0.5  # [rad or m] largest joint step of a search
 SMALLEST_SEARCH_STEP = 1e-10  # [rad or m] a search ends if the largest joint step is shorter
-LEVEL_TOLERANCE = 1e-9  # [m] an error of a level up to this norm counts as zero
-NEGLIGIBLE_CHANGE = 1e-13  # relative change of the merit of a level that counts as no change
-HIGHEST_DRIFT = 1e-8  # [m] a step of the lower levels may change the first level by this error
+LEVEL_TOLERANCE = 1e-9  # norm of the scaled error of a level up to which it counts as zero
+NEGLIGIBLE_CHANGE = 1e-13  # relative change of the cost of a level that counts as no change
+HIGHEST_DRIFT = 1e-8  # largest change of the first level's scaled error by the lower levels
 BRAKING_SHARE = 0.25  # share of the acceleration limits for braking before a joint limit
-MAX_DRIFT_HALVINGS = 5  # maximum number of halvings of a step that changes the first level more
+MAX_DRIFT_HALVINGS = 5  # maximum number of halvings of a step that exceeds HIGHEST_DRIFT
 
 
 class StackLimits(NamedTuple):
     """Limits of the motion that the lower levels add in a stream."""
 
-    lower: Array  # (n,) [rad or m]
-    upper: Array  # (n,) [rad or m]
+    lower: Array  # (n,) lower joint limits [rad or m]
+    upper: Array  # (n,) upper joint limits [rad or m]
     velocity: Array  # (n,) limits of the whole motion; 0 for frozen joints [rad/s or m/s]
     acceleration: Array  # (n,) limits of the added motion [rad/s^2 or m/s^2]
     rate: float  # share of the error of a lower level that is removed per time [1/s]
@@ -42,17 +42,19 @@ class StackState(NamedTuple):
     """Motion that the lower levels add in a stream; updated in place in each cycle."""
 
     velocity: Array  # (n,) velocity that they added in the last cycle [rad/s or m/s]
-    residual: Array  # (l,) norm of the scaled error of each level
+    # (l,) norm of the scaled error of each level without objectives; NaN if it has nothing else
+    residual: Array
 
 
 @allocating
 def search_levels(
-    box: Boxed[StackParams], T_d: Array, q: Array, max_iterations: int, e: Array, merit: Array
+    box: Boxed[StackParams], T_d: Array, q: Array, max_iterations: int, e: Array, cost: Array
 ) -> int:
     """Minimise the errors of all levels by priority, within the joint limits.
 
-    The result is a local minimum: no small step reduces the error of a level without a larger error
-    on a level above. Each iteration is a Gauss-Newton step within a trust region.
+    Unless `max_iterations` ends the search, the result is a local minimum: no small step reduces
+    the error of a level without a larger error on a level above. Each iteration is a Gauss-Newton
+    step within a trust region.
 
     Args:
         box: The tasks.
@@ -60,7 +62,7 @@ def search_levels(
         q: (n,) start within the limits, overwritten by the result [rad or m].
         max_iterations: Maximum number of iterations.
         e: (m,) scaled errors of all rows at the result, written.
-        merit: (l,) half the squared norm of the error of each level, plus its objectives; written.
+        cost: (l,) cost of each level, see :func:`dls_ik.core.stack.stack_rows`; written.
 
     Returns:
         The number of iterations.
@@ -70,12 +72,12 @@ def search_levels(
     lower, upper = stack.frames.lower, stack.frames.upper
     A, e_new, A_new = np.empty((m, n)), np.empty(m), np.empty((m, n))
     low, high, x, trial = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
-    new, last = np.empty(merit.shape[0]), stack.ends[stack.ends.shape[0] - 2]
+    new, last = np.empty(cost.shape[0]), stack.ends[stack.ends.shape[0] - 2]
     if stack.ends.shape[0] == 1:
         last = m
     bounds = Bounds(np.eye(n), low, high)
     radius = LARGEST_STEP
-    stack_rows(stack, T_d, q, e, A, merit)
+    stack_rows(stack, T_d, q, e, A, cost)
     for iteration in range(max_iterations):
         for j in range(n):
             low[j] = min(max(lower[j] - q[j], -radius), 0.0)
@@ -91,9 +93,9 @@ def search_levels(
                 if not _correct(stack, e_new, A_new, last, bounds, q, x, trial):
                     break
                 stack_rows(stack, T_d, trial, e_new, A_new, new)
-        order = compare_levels(new, merit)
+        order = compare_levels(new, cost)
         if order > 0:
-            q[:], merit[:], e[:], A[:] = trial, new, e_new, A_new
+            q[:], cost[:], e[:], A[:] = trial, new, e_new, A_new
             radius = min(2.0 * radius, LARGEST_STEP)
         else:
             radius = 0.25 * min(size, radius)
@@ -123,7 +125,7 @@ def _correct(
     x: Array,
     trial: Array,
 ) -> bool:
-    """Reduce the errors of all levels but the last after a step, and keep the last level.
+    """Reduce the errors of all levels but the last, and change the last as little as possible.
 
     Args:
         stack: The tasks.
@@ -168,9 +170,9 @@ def remaining_bounds(bounds: Bounds, x: Array) -> Bounds:
 
 @kernel
 def compare_levels(new: Array, old: Array) -> int:
-    """Return 1 if the merits `new` (l,) of the levels are better than `old` by priority.
+    """Return 1 if the costs `new` (l,) are smaller than `old` by priority, -1 if larger, else 0.
 
-    The first level that differs decides: -1 if it is worse; 0 if no level differs.
+    The first level that differs decides.
     """
     for k in range(old.shape[0]):
         small = 0.5 * LEVEL_TOLERANCE * LEVEL_TOLERANCE
@@ -196,9 +198,10 @@ def add_levels(
     """Add the motion of the lower levels to a step of the first level, for one control cycle.
 
     The first level, the task of the tips, has already made its step by the chosen IK method. The
-    lower levels move within what remains of the velocity limits, without a change of the error of
-    the first level. Their motion starts and ends within acceleration limits: the added velocity
-    changes by at most the acceleration limit, and errors decrease exponentially.
+    lower levels move within what remains of the velocity limits, and change the error of the first
+    level by at most HIGHEST_DRIFT. The added velocity changes by at most the acceleration limit
+    times dt, unless limits or the first level require less motion. Within these limits, errors
+    decrease exponentially; velocities are at most the acceleration limit divided by the rate.
 
     Args:
         box: The tasks.
@@ -213,9 +216,9 @@ def add_levels(
     """
     stack, within, state = box.record, limits.record, moved.record
     m, n, first = stack.kind.shape[0], q.shape[0], stack.ends[0]
-    e, A, merit = np.empty(m), np.empty((m, n)), np.empty(stack.ends.shape[0])
+    e, A, cost = np.empty(m), np.empty((m, n)), np.empty(stack.ends.shape[0])
     e_new, A_new, trial = np.empty(m), np.empty((m, n)), np.empty(n)
-    stack_rows(stack, T_d, q, e, A, merit)
+    stack_rows(stack, T_d, q, e, A, cost)
     x, bounds = _start(within, state, before, q, dt, near)
     b, share = np.zeros(m), min(1.0, within.rate * dt)
     for i in range(first, m):
@@ -223,15 +226,15 @@ def add_levels(
     solve_levels(A, b, stack.ends, bounds, x)
     for halving in range(MAX_DRIFT_HALVINGS + 1):
         drift = 0.0
-        for _ in range(MAX_DRIFT_CORRECTIONS):
+        for correction in range(MAX_DRIFT_CORRECTIONS + 1):
             _apply(q, x, trial)
-            stack_rows(stack, T_d, trial, e_new, A_new, merit)
+            stack_rows(stack, T_d, trial, e_new, A_new, cost)
             drift = 0.0
             for i in range(m):
                 b[i] = e_new[i] - e[i] if i < first else 0.0
                 drift += b[i] * b[i]
             drift = sqrt(drift)
-            if drift <= 1e-3 * HIGHEST_DRIFT:
+            if drift <= 1e-3 * HIGHEST_DRIFT or correction == MAX_DRIFT_CORRECTIONS:
                 break
             y = np.zeros(n)
             solve_levels(A_new, b, stack.ends, remaining_bounds(bounds, x), y)
@@ -245,16 +248,18 @@ def add_levels(
         for j in range(n):
             x[j] = 0.0
         _apply(q, x, trial)
-        stack_rows(stack, T_d, trial, e_new, A_new, merit)
+        stack_rows(stack, T_d, trial, e_new, A_new, cost)
     for j in range(n):
         q[j] = min(max(trial[j], min(within.lower[j], q[j])), max(within.upper[j], q[j]))
         state.velocity[j] = x[j] / dt
     start = 0
     for level in range(stack.ends.shape[0]):
-        square = 0.0
+        square, count = 0.0, 0
         for i in range(start, stack.ends[level]):
-            square += e_new[i] * e_new[i]
-        state.residual[level] = sqrt(square)
+            if stack.kind[i] != ROW_OBJECTIVE:
+                square += e_new[i] * e_new[i]
+                count += 1
+        state.residual[level] = sqrt(square) if count > 0 else np.nan
         start = stack.ends[level]
 
 
@@ -267,7 +272,7 @@ def _start(
     dt: float,
     near: tuple[Array, Array],
 ) -> tuple[Array, Bounds]:
-    """Return a start of the step of the lower levels, and its bounds.
+    """Return an initial value for the step of the lower levels, and the bounds on the step.
 
     The start is the motion of the last cycle, shortened as far as the acceleration limits allow.
 
@@ -289,7 +294,7 @@ def _start(
     for j in range(n):
         C[j, j] = 1.0
         made, farthest = q[j] - before[j], limits.velocity[j] * dt
-        # The joint can still brake before its limits.
+        # Compute the largest steps from which the joint can still brake before its limits.
         braking = BRAKING_SHARE * 2.0 * limits.acceleration[j]
         below = -sqrt(braking * max(q[j] - limits.lower[j], 0.0)) * dt
         above = sqrt(braking * max(limits.upper[j] - q[j], 0.0)) * dt

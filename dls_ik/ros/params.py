@@ -335,8 +335,8 @@ class Parameters(GroupsParameters):
     # Use of the redundancy by an arm that follows targets
     free_axes: tuple[str, ...] = parameter(
         (),
-        "axes of the target along or about which the tip may deviate: [rz] for a tool that is free "
-        "to turn about its own z axis; x, y, z: position, rx, ry, rz: rotation; empty: none",
+        "axes of the target along (x, y, z) or about (rx, ry, rz) which the tip may deviate, such "
+        "as [rz] for a tool that is free to turn about its own z axis; empty: none",
         choices=FREE_AXES,
     )
     frozen_joints: tuple[str, ...] = parameter(
@@ -349,19 +349,20 @@ class Parameters(GroupsParameters):
     )
     swivel: tuple[float, ...] = parameter(
         (),
-        "swivel angle of the elbow of a 7-joint arm, one number, which the arm takes as far as the "
-        "targets permit; empty: any angle",
+        "desired swivel angle of the elbow of a 7-joint arm, one number (0: elbow up), as far as "
+        "the targets permit; empty: any angle",
         "rad",
     )
     posture: tuple[float, ...] = parameter(
         (),
-        "joint positions to stay close to, as far as targets and swivel permit; empty: none",
+        "joint positions to stay close to, one for each joint of the chain, as far as targets and "
+        "swivel permit; empty: none",
         "rad or m",
     )
     stream_objective: str = parameter(
         "",
-        "objective of the freedom that targets, swivel and posture leave: manipulability, limits "
-        "or centring; empty: none",
+        "use of the freedom that targets, swivel and posture leave: manipulability, limits or "
+        "centring; empty: none",
         choices=("", *OBJECTIVES),
     )
 

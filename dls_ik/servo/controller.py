@@ -100,10 +100,10 @@ class Controller:
             no stop that starts at a command, brings a pair of links, or a link and an object,
             closer than `min_distance`. None: distances are not checked.
         workspace: Bounds that the tip, or the links that a bound names, may not leave.
-        task: Axes of the target pose that count, with tolerances; default: the full pose. The first
-            level of a :class:`dls_ik.TaskStack` must be the task of the tip. The lower levels, such
-            as a swivel angle or a posture, move the arm while the tip follows its targets, without
-            any effect on the tip.
+        task: Axes of the target pose that count, with tolerances; or a :class:`dls_ik.TaskStack`,
+            whose first level must be the task of the tip. Its lower levels, such as a swivel angle
+            or a posture, move the arm while the tip follows its targets, without any effect on the
+            axes of the tip that count. Default: the full pose.
         frozen_joints: Names of joints that do not move.
         options: Fields of :class:`dls_ik.servo.ControllerOptions`, and options of the method as for
             :class:`dls_ik.IkSolver`.
@@ -220,12 +220,15 @@ class Controller:
 
     @property
     def level_errors(self) -> tuple[float, ...]:
-        """Norm of the scaled error of each level of the stack in the last cycle; () without one."""
+        """Norm of the scaled error of each level of the stack after the last cycle.
+
+        NaN before the first cycle and for levels of objectives only; () without lower levels.
+        """
         lower = self._tracker.local_ik.lower_levels
         return () if lower is None else lower.residuals
 
     def set_swivel(self, angle: float) -> None:
-        """Change the desired swivel angle of the stack, without a new start of the motion.
+        """Change the desired swivel angle of the stack while the motion continues.
 
         Args:
             angle: Angle as for :class:`dls_ik.SwivelTask` [rad].
@@ -236,15 +239,16 @@ class Controller:
         self._lower_levels().set_swivel(angle)
 
     def set_posture(self, positions: JointValues) -> None:
-        """Change the desired posture of the stack, without a new start of the motion.
+        """Change the desired posture of the stack while the motion continues.
 
         Args:
             positions: Joint positions (n,), or by name [rad or m]. Joints without a position here
-                or in the posture of the stack do not change.
+                keep their desired position. Of n positions, those of joints outside the posture of
+                the stack are ignored.
 
         Raises:
-            OptionError: If the stack has no posture, or a joint of `positions` is not part of it.
-            JointValueError: If a position is not finite.
+            OptionError: If the stack has no posture, or a joint given by name is not part of it.
+            JointValueError: If a position is not finite, or there are not n positions.
         """
         self._lower_levels().set_posture(positions)
 

@@ -29,14 +29,15 @@ ACCELERATION_SHARE = 0.5  # share of the acceleration limits for the motion of t
 class LowerLevels:
     """Adds the motion of the lower levels to the steps of the first level.
 
-    The lower levels move within the null space of the first level, so that the tip does not move.
+    The lower levels move within the null space of the first level, so that the axes of the tip that
+    count do not move.
     Their motion starts and ends gently: its acceleration is limited, and errors decrease
     exponentially.
 
     Args:
         robot: Chain to move.
         stack: The tasks; the first level must be the task of the tips.
-        options: Rotation weight and length unit.
+        options: Give the weight and the kind of rotation errors, and the length unit.
         velocity: (n,) velocity limits of the whole motion; 0 for frozen joints [rad/s or m/s].
         acceleration: (n,) acceleration limits of the whole motion [rad/s^2 or m/s^2].
 
@@ -70,13 +71,13 @@ class LowerLevels:
         return tuple(self._state.residual.tolist())
 
     def restart(self) -> None:
-        """Start from rest."""
+        """Set the added velocity to zero."""
         self._state.velocity.fill(0.0)
 
     def take_over(self, other: LowerLevels) -> None:
-        """Take the changed swivel angle and posture of other levels of the same robot.
+        """Take the swivel angle and the posture that were set in `other` since it was created.
 
-        A value that differs in the two stacks is not taken: it has been changed on purpose.
+        Each is taken only if both stacks were created with the same value of it.
         """
         mine, its = self._problem.params, other._problem.params
         if np.array_equal(self._given[0], other._given[0]):
@@ -105,7 +106,7 @@ class LowerLevels:
 
         Raises:
             OptionError: If the stack has no posture, or a joint is not part of it.
-            JointValueError: If a position is not finite.
+            JointValueError: If a position is not finite, or there are not n positions.
         """
         rows, names = self._problem.posture, self._robot.joint_names
         if not rows:

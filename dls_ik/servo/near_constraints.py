@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Distance constraints on the motion of a cycle, for motions that are not computed by kernels."""
+"""Distance constraints on the motion of a cycle, as arrays for callers in Python."""
 
 import numpy as np
 

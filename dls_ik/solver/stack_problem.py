@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Structs of task stacks for the kernels of :mod:`dls_ik.core.stack`."""
+"""Arrays of task stacks for the compiled functions of :mod:`dls_ik.core.stack`."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ MAX_AXIS_DISTANCE = 1e-6  # [m] axes that are closer count as intersecting
 
 
 class StackProblem(NamedTuple):
-    """A stack for a robot: structs for the kernels, and the targets of frames with own targets."""
+    """A stack for a robot: arrays for the kernels, and the targets that the tasks contain."""
 
     params: StackParams
-    targets: Array  # (k, 4, 4) desired poses; the first ones are those of the tips, per call
+    targets: Array  # (k, 4, 4) desired poses; each call replaces the first ones, of the tips
     tips: int  # number of tips of the robot
     posture: dict[str, int]  # for each joint of a posture, the index of its value in `params.value`
     has_swivel: bool  # whether a level has a swivel angle
@@ -57,7 +57,10 @@ class StackProblem(NamedTuple):
 
 
 class _Row(NamedTuple):
-    """A row of a stack, see :class:`dls_ik.core.stack.StackParams`."""
+    """A row of a stack, see :class:`dls_ik.core.stack.StackParams`.
+
+    Until :func:`_expanded`, one row with the index of the frame stands for all rows of a frame.
+    """
 
     kind: int
     number: int
@@ -71,18 +74,19 @@ def build_stack(robot: RobotModel, stack: TaskStack, options: SolverOptions) -> 
     Args:
         robot: Robot that moves.
         stack: The tasks.
-        options: Gives the rotation weight and the length unit.
+        options: Gives the weight and the kind of rotation errors, and the length unit.
 
     Raises:
-        OptionError: If a task does not fit the robot: an unknown joint, or an arm without elbow.
-        ChainError: If the robot does not move a link.
+        OptionError: If a task does not fit the robot, such as one with an unknown joint, or a
+            swivel angle of an arm without seven joints.
+        ChainError: If the robot does not move the link of a task.
     """
     builder = _Builder(robot, stack)
     rows = [[row for task in level for row in builder.rows(task)] for level in stack.levels]
     measures = options.rotation_weight, options.length_unit, options.rotation_error
     task = build_task(builder.frames, builder.tasks, *measures)
     task = task._replace(weight=task.weight * np.array(builder.weights)[task.tip])
-    # Rows of frames with infinite tolerances do not exist, so they are numbered only now.
+    # An axis with an infinite tolerance has no row, so the rows can be numbered only now.
     numbers: dict[int, list[int]] = {}
     for number, tip in enumerate(task.tip.tolist()):
         numbers.setdefault(tip, []).append(number)
@@ -102,7 +106,7 @@ def build_stack(robot: RobotModel, stack: TaskStack, options: SolverOptions) -> 
         value=np.array(builder.value, float),
         swivel=builder.swivel,
         mass=np.array(builder.mass, float),
-        center=builder.center * options.length_unit,
+        center=builder.center,
     )
     has_swivel = bool((params.kind == ROW_SWIVEL).any())
     targets = np.array(builder.targets)
@@ -159,7 +163,10 @@ class _Builder:
         return [0.0] * len(self._elbow) + self._mass
 
     def points(self) -> Chain:
-        """Return the chain to shoulder, elbow, wrist and centres of mass; to the tips if none."""
+        """Return the chain to shoulder, elbow, wrist and centres of mass.
+
+        If there are no such points, the chain leads to the tips, and is not used.
+        """
         robot = self.robot
         for link, position in (*self._elbow, *self._masses):
             robot = robot.with_tip(link, transform(np.eye(3), position))
@@ -295,8 +302,8 @@ def elbow_points(robot: RobotModel) -> list[tuple[str, Array]]:
     chain = robot.chain
     if len(robot.tips) != 1 or robot.n != SWIVEL_JOINTS or len(chain.variable) != SWIVEL_JOINTS:
         raise OptionError(
-            f"the swivel angle needs an arm with {SWIVEL_JOINTS} joints and one tip; "
-            f"{robot.name!r} has {robot.n} joints and {len(robot.tips)} tips"
+            f"the swivel angle needs an arm with {SWIVEL_JOINTS} joints and one tip, without mimic "
+            f"joints; {robot.name!r} has {len(chain.variable)} joints and {len(robot.tips)} tips"
         )
     if chain.prismatic.any():
         raise OptionError("the swivel angle needs revolute joints only")

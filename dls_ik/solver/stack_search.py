@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Solver calls for a stack of tasks: a solution of the tip's task, then all levels by priority."""
+"""Solver calls for a stack of tasks: several starts, each improved level by level."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from dls_ik.solver.search import Search
     from dls_ik.solver.stack_problem import StackProblem
 
-NUM_STACK_STARTS = 8  # number of starts without a seed, unless all lower levels are reached before
+NUM_STACK_STARTS = (
+    8  # number of starts without a seed; fewer if all levels are reached or time is up
+)
 MAX_STACK_ITERATIONS = 300  # maximum number of iterations from one start
 
 _search_levels = compat.EntryPoint(search_levels)
@@ -38,7 +40,7 @@ class _Candidate(NamedTuple):
 
     q: Array  # (n,) joint positions [rad or m]
     e: Array  # (m,) scaled errors of all rows
-    merit: Array  # (l,) merits of the levels, see `search_levels`
+    cost: Array  # (l,) costs of the levels, see `search_levels`
     iterations: int
 
 
@@ -64,10 +66,10 @@ class StackSearch:
     def solve(
         self, search: Search, T: PoseLike, seed: JointValues | None, timeout: float, begin: float
     ) -> IkResult:
-        """Return the best result; :meth:`dls_ik.IkSolver.solve` has the arguments.
+        """Return the best result of a call of :meth:`dls_ik.IkSolver.solve`.
 
         Args:
-            search: The search of the constructor, within the current scene.
+            search: As in the constructor, but with the current scene.
             T: Desired poses of the tips.
             seed: Start configuration; None if the caller gave no seed.
             timeout: Maximum duration [s].
@@ -90,7 +92,7 @@ class StackSearch:
             iterations += found.iterations
             if search.snapshot is not None and search.snapshot.in_collision(found.q[None])[0]:
                 continue
-            if compare_levels(found.merit, best.merit) > 0:
+            if compare_levels(found.cost, best.cost) > 0:
                 best = found
             if self._is_reached(best) or time.perf_counter() - begin > timeout:
                 break
@@ -104,7 +106,9 @@ class StackSearch:
         timeout: float,
         begin: float,
     ) -> Iterator[IkResult]:
-        """Yield results with start configurations: solutions of the tips' task if they come first.
+        """Yield results with start configurations.
+
+        These are solutions of the tips' task if the tips are in the first level.
 
         The arguments are those of :meth:`solve`.
         """
@@ -127,9 +131,9 @@ class StackSearch:
         """Return the result of the search from a start (n,), for frames' targets (k, 4, 4)."""
         params = self._problem.params
         q, e = start.copy(), np.empty(len(params.kind))
-        merit = np.empty(len(params.ends))
-        made = _search_levels(self._box, targets, q, iterations, e, merit)
-        return _Candidate(q, e, merit, int(made))
+        cost = np.empty(len(params.ends))
+        made = _search_levels(self._box, targets, q, iterations, e, cost)
+        return _Candidate(q, e, cost, int(made))
 
     def _is_reached(self, found: _Candidate) -> bool:
         """Return whether all levels are reached, so that no other start can be better."""

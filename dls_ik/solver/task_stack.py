@@ -38,14 +38,16 @@ class FrameTask:
         link: Link whose pose counts, such as the elbow or a second hand.
         target: Desired pose (4, 4) [m] in the reference frame, in any form that
             :meth:`dls_ik.IkSolver.solve` accepts; for a task without rotation, a position (3,).
-        task: Axes that count, with their tolerances and weights; default: the full pose.
+        task: Axes that count, with their tolerances and weights; default: the full pose. With a
+            reference, the axes are those of the target instead of the base.
         reference: Link in whose frame the target is given, so that the task is the relative pose of
             two links; None: the base.
-        point: (x, y, z) point of the link that counts instead of the origin of its frame [m].
+        point: Point (x, y, z) in the frame of `link` to use instead of its origin [m].
         weight: Factor of the error within its level.
 
     Raises:
-        OptionError: If an argument has the wrong type, or the reference is the link itself.
+        OptionError: If an argument has the wrong type, the point or the weight is not valid, or the
+            reference is the link itself.
         PoseError: If the target is not a pose.
     """
 
@@ -83,9 +85,10 @@ class PostureTask:
 
     Attributes:
         positions: Desired positions (n,) in the order of the robot's joints, or by joint name [rad
-            or m]; joints without a name here are free.
-        weights: Factor of the error of each joint, one number for all joints or by joint name; a
-            joint with the weight 4 moves as if its error were 4 times as large.
+            or m]; joints that are not named may have any position.
+        weights: Factor of the error of each joint, one number for all joints or by joint name, 1
+            for joints without a weight; a joint with the weight 4 counts 4 times as much where not
+            all errors can become zero.
 
     Raises:
         OptionError: If a position is not finite, or a weight is out of range.
@@ -124,13 +127,13 @@ class PostureTask:
 
 @dataclass(frozen=True)
 class CouplingTask:
-    """Linear relation of joint positions: the sum of coefficient times position has a value.
+    """Linear relation of joint positions: their weighted sum equals `value`.
 
     ``CouplingTask({"left": 1.0, "right": -1.0})`` keeps two joints equal.
 
     Attributes:
         coefficients: Coefficient of each joint, by joint name; not all zero.
-        value: Desired value of the sum.
+        value: Desired value of the sum [rad or m].
         weight: Factor of the error within its level.
 
     Raises:
@@ -162,8 +165,10 @@ class SwivelTask:
     While the tip keeps its pose, the elbow can move on a circle about the line from the shoulder to
     the wrist (Tolani, Goswami & Badler 2000). The angle on this circle is right-handed about the
     direction from the shoulder to the wrist. It is 0 where the elbow is displaced as far as
-    possible in the direction `up`. For arms whose joint axes do not intersect in a shoulder and in
-    a wrist, the origins of the second and the sixth joint are used.
+    possible in the direction `up`. The shoulder is where the first three joint axes intersect, and
+    the wrist where the last three do; otherwise it is the origin of the second or the sixth joint.
+    The angle is undefined, and has no effect, if the arm is straight or `up` is parallel to the
+    line.
 
     Attributes:
         angle: Desired angle [rad]; errors are taken modulo full turns.
@@ -221,7 +226,7 @@ class CenterOfMassTask:
 
 @dataclass(frozen=True)
 class ObjectiveTask:
-    """Objective that the freedom of its level minimises, see docs/methods.md for the formulas.
+    """Objective for the freedom that the levels above leave; docs/methods.md has the formulas.
 
     Attributes:
         objective: ``"manipulability"``: far from singularities; ``"limits"``: far from the joint
@@ -266,15 +271,16 @@ class TaskStack:
 
     Args:
         levels: Each a task or a list of tasks. One level must contain the :class:`dls_ik.Task` of
-            the tip; for several tips, one for all tips or one for each tip.
+            the tip. With several tips, a single Task applies to all, or this level has one for each
+            tip.
 
     Attributes:
         levels: Tuple of levels, each a tuple of tasks.
 
     Raises:
         OptionError: If a level is empty or contains something else than tasks, no level has a
-            :class:`dls_ik.Task`, or two levels have one, or there are two swivel angles or two
-            centres of mass.
+            :class:`dls_ik.Task`, or two levels have one, there are two swivel angles or two
+            centres of mass, or more than 32 levels.
     """
 
     def __init__(self, *levels: StackTask | Sequence[StackTask]) -> None:
@@ -319,7 +325,7 @@ class TaskStack:
 
 
 def split_stack(task: Tasks | TaskStack) -> tuple[TaskStack | None, Tasks]:
-    """Return a stack and the tasks of its tips; None and the tasks if they are not a stack."""
+    """Return the stack and the tasks of its tips; None and `task` if `task` is not a stack."""
     return (task, task.tip_tasks) if isinstance(task, TaskStack) else (None, task)
 
 

@@ -34,12 +34,12 @@ HOME = np.array([0.3, 0.5, -0.2, 1.2, 0.3, 0.4, 0.1])
 
 
 def rows_at(problem, T, q):
-    """Errors, Jacobian and merits of a stack at q, for poses T of the tips."""
+    """Errors, Jacobian and costs of a stack at q, for poses T of the tips."""
     params = problem.params
     e, A = np.empty(len(params.kind)), np.empty((len(params.kind), len(q)))
-    merit = np.empty(len(params.ends))
-    stack_rows(params, problem.poses(T), q, e, A, merit)
-    return e, A, merit
+    cost = np.empty(len(params.ends))
+    stack_rows(params, problem.poses(T), q, e, A, cost)
+    return e, A, cost
 
 
 def elbow_angle(q, up=(0.0, 0.0, 1.0)):

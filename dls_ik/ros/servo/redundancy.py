@@ -27,9 +27,9 @@ Submit = Callable[[Callable[[Controller], None]], None]
 class RedundancyTopics:
     """Takes a swivel angle from ``~/swivel`` and a posture from ``~/posture``.
 
-    The first message of a topic sets the parameter of the same name, which adds a level to the task
-    stack of the controller. Later messages change the target of this level without a new start of
-    the motion.
+    A message sets the parameter of the same name if it is empty, which adds a level to the task
+    stack of the controller. Otherwise it changes only the target of this level, while the motion
+    continues; the parameter keeps its value.
 
     Args:
         node: Node of the subscriptions and parameters.
@@ -70,7 +70,10 @@ class RedundancyTopics:
             )
             return
         given = dict(zip(names, positions, strict=True))
-        strange = [name for name in names if known and name not in known]
+        if not known:
+            self._log.warn("posture form", "ignored a posture: there is no arm yet")
+            return
+        strange = [name for name in names if name not in known]
         if strange:
             self._log.warn(
                 "posture joint",
