@@ -26,6 +26,8 @@ from dls_ik.solver.options import (
 from dls_ik.text import listing, quoted, suggest_names
 
 USUAL_SPEED_NAMES = ("speed", "max_speed", "tip_speed", "max_velocity")
+# The joint velocity limits are those of the robot description; motion may use a share of them.
+USUAL_LIMIT_NAMES = ("velocity", "joint_velocity", "velocity_limit", "velocity_limits", "max_qd")
 HOLD, JOINT_MOTION = "hold", "joint_motion"
 SETTLE, STOP, FINISH = "settle", "stop", "finish"
 
@@ -188,6 +190,7 @@ def split_options(
     unknown = sorted(set(given) - set(own) - method_options)
     if unknown:
         usual = {**USUAL_NAMES, **dict.fromkeys(USUAL_SPEED_NAMES, "max_linear_speed")}
+        usual |= dict.fromkeys(USUAL_LIMIT_NAMES, "scale")
         known = suggest_names(unknown, (*own, *sorted(method_options)), usual)
         raise OptionError(f"unknown option {listing(unknown)}; {known}")
     checked = {n: checked_value(own[n], given[n], joint_names) for n in given if n in own}

@@ -159,3 +159,12 @@ def test_command_and_output_are_copies():
         if out.T_d is not None:
             out.T_d[:] = 0.0
         drive.now = twin.now = drive.now + DT
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("velocity", "scale"), ("velocity_limits", "scale"), ("max_speed", "max_linear_speed")],
+)
+def test_speed_options_of_other_packages_lead_to_the_limits_of_motion(name, meant):
+    with pytest.raises(OptionError, match=f"unknown option {name}; did you mean {meant}\\?"):
+        Controller(WAM, **{name: 1.0})
