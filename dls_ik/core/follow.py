@@ -230,7 +230,7 @@ def scale_columns(mobility: Array, J: Array) -> None:
     """Multiply each column of J (r, n) by the mobility (n,) of its joint.
 
     A step u for the scaled Jacobian stands for the step dq = mobility u. The shortest u is the
-    least-norm step for the joint weights 1 / mobility^2 (Whitney 1972).
+    least-norm step for the joint weights 1 / mobility^2 (Whitney 1969).
     """
     for j in range(mobility.shape[0]):
         if mobility[j] != 1.0:

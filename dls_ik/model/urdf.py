@@ -109,14 +109,13 @@ def read_masses(description: Description) -> dict[str, tuple[float, Array]]:
     Raises:
         RobotModelError: If a mass or a position is not a finite number.
     """
+    reader = _MassReader("URDF")
+    reader.parse(description.urdf)
     masses: dict[str, tuple[float, Array]] = {}
-    root = ET.fromstring(description.urdf)  # noqa: S314 - load_urdf has refused entities
-    for link in root.iterfind("link"):
-        mass, origin = link.find("inertial/mass"), link.find("inertial/origin")
-        name, given = link.get("name", ""), {} if origin is None else origin.attrib
+    for name, found in reader.inertials.items():
         try:
-            value = 0.0 if mass is None else float(mass.get("value", "0"))
-            position = np.array(given.get("xyz", "0 0 0").split(), float)
+            value = float(found.get("mass", "0"))
+            position = np.array(found.get("origin", "0 0 0").split(), float)
         except ValueError:
             value, position = np.nan, np.zeros(3)
         if not np.isfinite([value, *position]).all() or position.shape != (3,):
@@ -126,6 +125,30 @@ def read_masses(description: Description) -> dict[str, tuple[float, Array]]:
         if value > 0.0:
             masses[name] = value, position
     return masses
+
+
+class _MassReader(BoundedXml):
+    """Parser that copies the masses and centres of mass of links."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(kind)
+        # The texts "mass" and "origin" of each link
+        self.inertials: dict[str, dict[str, str]] = {}
+        self._link = ""  # link that the parser is reading
+        self._is_inertial = False
+
+    def started(self, tag: str, attributes: dict[str, str]) -> None:
+        if self.depth == 2:
+            self._link = attributes.get("name", "") if tag == "link" else ""
+        elif self.depth == 3:
+            self._is_inertial = tag == "inertial"
+        elif self.depth == 4 and self._link and self._is_inertial and tag in ("mass", "origin"):
+            given = attributes.get("value" if tag == "mass" else "xyz")
+            if given is not None:
+                self.inertials.setdefault(self._link, {})[tag] = given
+
+    def ended(self, _: str) -> None:
+        """Nothing is left to do at the end of an element."""
 
 
 def _joint(element: ET.Element) -> Joint:

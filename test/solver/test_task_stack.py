@@ -23,7 +23,7 @@ from dls_ik import (
     TaskStack,
 )
 from dls_ik.core.stack import stack_rows
-from dls_ik.errors import ChainError, OptionError, PoseError
+from dls_ik.errors import ChainError, OptionError, PoseError, RobotModelError
 from dls_ik.model.rotations import rotation_about, transform
 from dls_ik.solver.options import SolverOptions
 from dls_ik.solver.stack_problem import build_stack, elbow_points, moved_masses
@@ -344,3 +344,12 @@ def test_tasks_are_values_that_can_be_hashed():
         assert hash(TaskStack(Task(), make())) == hash(TaskStack(Task(), make()))
     assert TaskStack(Task(), makers[0]()) != TaskStack(Task(), makers[1]())
     assert "SwivelTask(angle=1.0" in repr(TaskStack(Task(), makers[4]()))
+
+
+def test_masses_that_are_no_numbers_are_refused_with_the_link():
+    text = WAM.tree.description.urdf.decode()
+    for given, broken in (('<mass value="10.7677"/>', '<mass value="heavy"/>'),):
+        assert given in text
+        arm = RobotModel.from_urdf(text.replace(given, broken))
+        with pytest.raises(RobotModelError, match="the mass and the centre of mass must be finite"):
+            IkSolver(arm, task=TaskStack(Task(), CenterOfMassTask((0, 0, 0)))).solve(arm.fk(HOME))
