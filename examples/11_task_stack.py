@@ -3,7 +3,7 @@
 """Task stacks: the elbow moves while the tool stays, and two hands hold an object.
 
 A `TaskStack` has levels of strict priority. A lower level uses the freedom that the levels above
-leave, and never changes what they achieve.
+leave, and never changes their errors.
 """
 
 from pathlib import Path

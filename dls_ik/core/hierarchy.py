@@ -3,10 +3,10 @@
 """Linear least squares with strict priorities and bounds (a hierarchical quadratic program).
 
 Level k asks for A_k x = b_k. A level is solved in the least-squares sense among all solutions of
-the levels before it, so that it cannot change what they achieve (Siciliano & Slotine 1991; Kanoun,
-Lamiraux & Wieber 2011). All bounds low <= C x <= high hold on every level. Because a level with
-bounds has a unique vector A_k x, the solutions of level k are x + Z y, with Z a basis of the null
-space of A_1 ... A_k.
+the levels before it, and therefore does not change their residuals (Siciliano & Slotine 1991;
+Kanoun, Lamiraux & Wieber 2011). All bounds low <= C x <= high hold on every level. Because a level
+with bounds has a unique vector A_k x, the solutions of level k are x + Z y, with Z a basis of the
+null space of A_1 ... A_k.
 
 Every level is solved by a primal active-set method: the iterates satisfy the bounds, and the
 residual of the level never grows. If the method is stopped early, its result satisfies all bounds
@@ -100,19 +100,20 @@ def _reflect(B: Array, Q: Array, i: int, length: float, v: Array) -> None:
     if square == 0.0:
         return
     for a in range(i + 1, r):
-        along = 0.0
-        for j in range(i, p):
-            along += B[a, j] * v[j]
-        along *= 2.0 / square
-        for j in range(i, p):
-            B[a, j] -= along * v[j]
+        _reflect_row(B[a], i, v, square)
     for a in range(p):
-        along = 0.0
-        for j in range(i, p):
-            along += Q[a, j] * v[j]
-        along *= 2.0 / square
-        for j in range(i, p):
-            Q[a, j] -= along * v[j]
+        _reflect_row(Q[a], i, v, square)
+
+
+@kernel
+def _reflect_row(row: Array, i: int, v: Array, square: float) -> None:
+    """Reflect a row (p,) by the part of v (p,) from entry i on, whose squared length is given."""
+    along = 0.0
+    for j in range(i, v.shape[0]):
+        along += row[j] * v[j]
+    along *= 2.0 / square
+    for j in range(i, v.shape[0]):
+        row[j] -= along * v[j]
 
 
 @kernel
@@ -400,9 +401,9 @@ def _wrong_bound(
     count: int,
     scale: float,
 ) -> int:
-    """Return the position in the active set of the bound to drop; -1 if there is none.
+    """Return the position in the active set of a bound without which a step decreases the residual.
 
-    Without this bound, a step decreases the residual.
+    The result is -1 if no bound prevents such a step.
 
     Args:
         R: (count, p) lower triangular factor of the active rows, see :func:`factor_rows`.

@@ -303,9 +303,7 @@ def _start(
         change = limits.acceleration[j] * dt * dt
         last, cap = state.velocity[j] * dt, limits.acceleration[j] / limits.rate * dt
         least, most = max(low[j], -cap, last - change), min(high[j], cap, last + change)
-        x[j] = (
-            min(max(0.0, last - change), last) if last > 0.0 else max(min(0.0, last + change), last)
-        )
+        x[j] = max(last - change, 0.0) if last > 0.0 else min(last + change, 0.0)
         x[j] = min(max(x[j], low[j]), high[j])
         low[j], high[j] = min(least, x[j]), max(most, x[j])
     for c in range(count):

@@ -456,11 +456,10 @@ class IkSolver:
         known = self._stacks.get(stack)  # read once, because another thread may remove the entry
         if known is not None:
             return known
-        search = self._search_for_task(stack.tip_tasks)
         problem = build_stack(self.robot, stack, self.options)
         for oldest in list(self._stacks)[: 1 - MAX_CACHED_TASKS]:
             self._stacks.pop(oldest, None)
-        self._stacks[stack] = StackSearch(problem, search, stack.tip_level == 0)
+        self._stacks[stack] = StackSearch(problem, stack.tip_level == 0)
         return self._stacks[stack]
 
     def _timeout(self, given: float | None) -> float:

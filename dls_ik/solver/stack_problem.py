@@ -46,7 +46,7 @@ class StackProblem(NamedTuple):
     params: StackParams
     targets: Array  # (k, 4, 4) desired poses; each call replaces the first ones, of the tips
     tips: int  # number of tips of the robot
-    posture: dict[str, int]  # for each joint of a posture, the index of its value in `params.value`
+    posture: dict[str, int]  # indices in `params.value` of the joints of postures, by joint name
     has_swivel: bool  # whether a level has a swivel angle
 
     def poses(self, T: Array) -> Array:
@@ -185,7 +185,7 @@ class _Builder:
         return [_Row(ROW_FRAME, len(self.tasks) - 1)]
 
     def _frame_of(self, link: str) -> int:
-        """Return the index of the frame of a link, which is added if there is none."""
+        """Return the index of the frame of a link; add the frame if the link has no frame yet."""
         for number, tip in enumerate(self.frames.tips):
             is_plain = np.array_equal(self.frames.offsets[number], np.eye(4))
             if tip == link and is_plain:

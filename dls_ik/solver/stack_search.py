@@ -54,13 +54,12 @@ class StackSearch:
 
     Args:
         problem: The stack as structs.
-        search: Search for the task of the tips.
         starts_at_tips: Whether the tips are in the first level, so that starts are solutions of
             their task.
     """
 
-    def __init__(self, problem: StackProblem, search: Search, starts_at_tips: bool) -> None:
-        self._problem, self._search, self._starts_at_tips = problem, search, starts_at_tips
+    def __init__(self, problem: StackProblem, starts_at_tips: bool) -> None:
+        self._problem, self._starts_at_tips = problem, starts_at_tips
         self._box = boxed(problem.params)
 
     def solve(
@@ -69,7 +68,7 @@ class StackSearch:
         """Return the best result of a call of :meth:`dls_ik.IkSolver.solve`.
 
         Args:
-            search: As in the constructor, but with the current scene.
+            search: Search for the task of the tips, within the current scene.
             T: Desired poses of the tips.
             seed: Start configuration; None if the caller gave no seed.
             timeout: Maximum duration [s].

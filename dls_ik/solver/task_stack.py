@@ -261,13 +261,13 @@ KINDS = (
 class TaskStack:
     """Tasks in levels of strict priority, the most important level first.
 
-    A level is solved among the solutions of the levels above, so that it never changes what they
-    achieve (Siciliano & Slotine 1991; Kanoun, Lamiraux & Wieber 2011). The tasks of one level are
+    A level is solved among the solutions of the levels above, and therefore never changes their
+    errors (Siciliano & Slotine 1991; Kanoun, Lamiraux & Wieber 2011). The tasks of one level are
     solved together in the least-squares sense, with their weights. Joint limits stand above all
     levels.
 
     ``TaskStack(Task(), SwivelTask(0.3), PostureTask(home))`` reaches the pose, then brings the
-    elbow as close as possible to an angle, and uses what is left for a posture.
+    elbow as close as possible to an angle, and uses the remaining freedom for a posture.
 
     Args:
         levels: Each a task or a list of tasks. One level must contain the :class:`dls_ik.Task` of
