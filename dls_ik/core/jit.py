@@ -15,6 +15,7 @@ import hashlib
 import os
 import pickle
 import platform
+import re
 import secrets
 import time
 import warnings
@@ -61,19 +62,67 @@ def _import_numba() -> ModuleType:
 numba = _import_numba()
 
 
-def _fingerprint() -> bytes:
-    """Return a hash of the kernel sources and of the version of numba.
+_FOLDER = Path(__file__).parent
+_IMPORT = re.compile(r"^\s*from dls_ik\.core(?:\.([\w.]+))? import (\([^)]*\)|.*)", re.MULTILINE)
 
-    Installations with equal sources can use the same cache files.
+
+class KernelSources:
+    """Hashes by which machine code on disk is recognised as compiled from the present sources.
+
+    The hash of a kernel covers the file of the kernel, all files of :mod:`dls_ik.core` that this
+    file imports, directly or through other files, and the version of numba. Installations with
+    equal sources can use the same cache files, and a changed file invalidates only the kernels
+    that can depend on the file.
     """
-    here, digest = Path(__file__).parent, hashlib.sha256(numba.__version__.encode())
-    for path in sorted(here.rglob("*.py")):
-        digest.update(f"{path.relative_to(here)} {path.stat().st_size} ".encode())
-        digest.update(path.read_bytes())
-    return digest.digest()
+
+    def __init__(self) -> None:
+        self._common = hashlib.sha256(
+            numba.__version__.encode() + Path(__file__).read_bytes()
+        ).digest()
+        self._texts = {
+            ".".join(path.relative_to(_FOLDER).with_suffix("").parts): path.read_text("utf-8")
+            for path in sorted(_FOLDER.rglob("*.py"))
+        }
+        self._hash = functools.cache(self._compute_hash)
+
+    def hash(self, module: str) -> bytes:
+        """Return the hash of a kernel.
+
+        Args:
+            module: Full name of the module that defines the kernel. For a module outside
+                :mod:`dls_ik.core`, the hash covers all files of :mod:`dls_ik.core`.
+        """
+        return self._hash(module)
+
+    def imported(self, module: str) -> set[str]:
+        """Return the modules that a module imports, directly or not, and the module itself.
+
+        Args:
+            module: Name of a module in :mod:`dls_ik.core`, such as "fast.step".
+
+        Returns:
+            Names of modules in :mod:`dls_ik.core`.
+        """
+        found, pending = {module}, [module]
+        while pending:
+            for package, names in _IMPORT.findall(self._texts[pending.pop()]):
+                prefix = f"{package}." if package else ""
+                used = {package, *(prefix + name for name in re.findall(r"\w+", names))}
+                new = (used & self._texts.keys()) - found
+                found |= new
+                pending += new
+        return found
+
+    def _compute_hash(self, module: str) -> bytes:
+        name = module.removeprefix("dls_ik.core.")
+        digest = hashlib.sha256(self._common)
+        for each in sorted(self.imported(name) if name in self._texts else self._texts):
+            content = self._texts[each].encode()
+            digest.update(f"{each} {len(content)} ".encode() + content)
+        return digest.digest()
 
 
-_SOURCES = _fingerprint()
+_sources = KernelSources()
 
 
 def _warn(message: str) -> None:
@@ -205,7 +254,12 @@ class KernelFiles:
     """
 
     def __init__(
-        self, folder: str, name: str, installed: str = "", ahead: str | None = None
+        self,
+        folder: str,
+        name: str,
+        installed: str = "",
+        ahead: str | None = None,
+        module: str = "",
     ) -> None:
         """Initialise the files of a kernel.
 
@@ -215,10 +269,12 @@ class KernelFiles:
             installed: Second folder to read from, such as that of a container image; empty for no
                 second folder.
             ahead: Folder of kernels that were compiled ahead of time; None for
-            :data:`PACKAGED_KERNEL_FOLDER`.
+                :data:`PACKAGED_KERNEL_FOLDER`.
+            module: Full name of the module that defines the kernel.
         """
         self._folder, self._name, self._installed = folder, name, installed
         self._ahead = PACKAGED_KERNEL_FOLDER if ahead is None else ahead
+        self._module = module
 
     def load(self, key: Any) -> Any:
         """Return the machine code of a cache key; None if no folder has it for these sources.
@@ -294,7 +350,7 @@ class KernelFiles:
 
     def _stamp(self, key: Any) -> bytes:
         """Return a hash of the kernel sources and a cache key, by which files are recognised."""
-        return hashlib.sha256(_SOURCES + repr(key).encode()).digest()
+        return hashlib.sha256(_sources.hash(self._module) + repr(key).encode()).digest()
 
 
 def _try_lock(file: int, byte: int) -> bool:
@@ -376,7 +432,7 @@ class KernelCache(compat.numba_cache()):  # type: ignore[misc]
         self._function = function
         beside = os.path.join(os.path.dirname(function.__code__.co_filename), "__pycache__")
         installed = "" if numba.config.CACHE_DIR or beside == self.cache_path else beside
-        self.keep_in(KernelFiles(self.cache_path, self.name, installed))
+        self.keep_in(KernelFiles(self.cache_path, self.name, installed, module=function.__module__))
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled kernel for a signature, or None to let Numba compile the kernel.

@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the cache of compiled kernels: kernels run for every content of the cache."""
 
+import ast
 import os
 import pickle
 import subprocess
 import sys
 import threading
 from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 
 import pytest
 
@@ -114,14 +116,50 @@ def test_damaged_cache_file_is_reported_and_recompiled(tmp_path, said, damage):
     assert was_loaded(kernel), "it was mended"
 
 
-@pytest.mark.parametrize("what", ["_SOURCES", "numba"])
+class OtherSources(jit.KernelSources):
+    """The sources of another version of the package."""
+
+    def hash(self, module):
+        return bytes(jit.DIGEST)
+
+
+def test_hash_of_a_kernel_covers_all_modules_that_its_module_imports():
+    core = Path(jit.__file__).parent
+    files = {".".join(p.relative_to(core).with_suffix("").parts): p for p in core.rglob("*.py")}
+    for name, path in files.items():
+        covered = jit._sources.imported(name)
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Import):
+                assert not any(each.name.startswith("dls_ik") for each in node.names), name
+            elif isinstance(node, ast.ImportFrom) and node.level:
+                pytest.fail(f"{name}: relative imports are not followed")
+            elif isinstance(node, ast.ImportFrom) and f"{node.module}.".startswith("dls_ik.core."):
+                package = f"{node.module}.".removeprefix("dls_ik.core.")
+                modules = {package[:-1], *(package + each.name for each in node.names)}
+                assert modules & files.keys() <= covered, f"{name}: {ast.unparse(node)}"
+
+
+def test_hash_changes_with_an_imported_file_and_with_no_other():
+    before = jit.KernelSources()
+    after = jit.KernelSources()
+    after._texts = {**after._texts, "hierarchy": after._texts["hierarchy"] + "# changed"}
+    changed = {
+        name
+        for name in before._texts
+        if before.hash(f"dls_ik.core.{name}") != after.hash(f"dls_ik.core.{name}")
+    }
+    assert {"hierarchy", "stack_motion"} <= changed
+    assert not changed & {"se3", "kinematics", "search", "fast.step"}
+    outside = "a_plug_in.kernels"
+    assert before.hash(outside) != after.hash(outside), "a plug-in may use any file"
+
+
+@pytest.mark.parametrize("what", ["sources", "numba"])
 def test_outdated_cache_file_is_replaced_silently(tmp_path, said, monkeypatch, what):
     path = filled(tmp_path)
     if what == "numba":
         monkeypatch.setattr(jit.numba, "__version__", "0.0.1")
-        monkeypatch.setattr(jit, "_SOURCES", jit._fingerprint())
-    else:
-        monkeypatch.setattr(jit, "_SOURCES", bytes(jit.DIGEST))
+    monkeypatch.setattr(jit, "_sources", jit.KernelSources() if what == "numba" else OtherSources())
     for is_there in (False, True):
         kernel = new_process(tmp_path)
         assert kernel(1) == 2
@@ -232,7 +270,7 @@ def test_packaged_kernels_load_on_processors_that_support_them(tmp_path, monkeyp
     assert files.load(key("b", "of the user")) is None
     files.save(key("a", "of the user"), 2)
     assert files.load(key("a", "of the user")) == 2, "the user's own comes first"
-    monkeypatch.setattr(jit, "_SOURCES", bytes(jit.DIGEST))
+    monkeypatch.setattr(jit, "_sources", OtherSources())
     assert files.load(key("a", "another")) is None, "of other sources"
 
 
