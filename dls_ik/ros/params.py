@@ -373,7 +373,8 @@ class Parameters(GroupsParameters):
     )
     thread_priority: int = parameter(
         50,
-        "real-time priority of the servo loop (SCHED_FIFO), if permitted; 0: no real-time priority",
+        "real-time priority of the servo loop (SCHED_FIFO), if permitted, and one below of the "
+        "threads of Fast DDS; 0: no real-time priority",
         span=(0, 99),
         read_only=True,
     )

@@ -4,6 +4,8 @@
 
 import math
 import os
+import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -225,12 +227,15 @@ def policy():
 
 
 def test_only_the_calling_thread_gets_the_priority(in_thread):
-    words = in_thread(Priority(20).acquire)
-    if words == f"{REAL_TIME} 20":
+    priority = Priority(20)
+    words = in_thread(priority.acquire)
+    if words.startswith(f"{REAL_TIME} 20, and "):
         assert in_thread(policy) == os.SCHED_FIFO
         assert in_thread(os.sched_getparam, 0).sched_priority == 20
         with ThreadPoolExecutor(1) as other:
             assert in_thread(other.submit, policy).result() in ORDINARY
+        in_thread(priority.give_up)
+        assert in_thread(policy) in ORDINARY
     else:
         assert (
             words
@@ -266,3 +271,48 @@ def test_priority_is_given_up_if_the_loop_never_pauses(in_thread):
         for k in range(5 * MAX_BUSY_CYCLES)
     ]
     assert not any(kept), "the loop pauses sometimes"
+    in_thread(priority.give_up)
+
+
+MIDDLEWARE_PRIORITY = """
+import os
+from pathlib import Path
+import rclpy
+from dls_ik.ros.servo.loop import Priority
+
+def policies():
+    for comm in Path("/proc/self/task").glob("*/comm"):
+        number = int(comm.parent.name)
+        policy = os.sched_getscheduler(number) & ~os.SCHED_RESET_ON_FORK
+        print(comm.read_text().strip(), policy, os.sched_getparam(number).sched_priority)
+
+with rclpy.init():
+    rclpy.create_node("prioritised")
+    priority = Priority(20)
+    print(priority.acquire())
+    policies()
+    priority.give_up()
+    print("given up")
+    policies()
+"""
+
+
+def test_middleware_threads_have_a_priority_below_the_loop_until_it_is_given_up():
+    environment = {**os.environ, "RMW_IMPLEMENTATION": "rmw_fastrtps_cpp"}
+    command = [sys.executable, "-c", MIDDLEWARE_PRIORITY]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    words, *lines = done.stdout.splitlines()
+    if not words.startswith(REAL_TIME):
+        pytest.skip("real-time priority is not permitted here")
+    end = lines.index("given up")
+    policies = [line.rsplit(" ", 2) for line in lines[:end]]
+    raised = [name for name, *policy in policies if policy == [str(os.SCHED_FIFO), "19"]]
+    assert words == f"{REAL_TIME} 20, and {len(raised)} threads of the middleware have 19"
+    if any(name.startswith("dds.") for name, *_ in policies):  # old versions do not name threads
+        receiving = ("dds.shm.", "dds.udp.")
+        wanted = [
+            each for each, *_ in policies if each.startswith(receiving) and "wdog" not in each
+        ]
+        assert set(wanted) <= set(raised) != set()
+    assert [policy for _, *policy in policies].count([str(os.SCHED_FIFO), "20"]) == 1
+    assert not any(line.split()[-1] != "0" for line in lines[end + 1 :])

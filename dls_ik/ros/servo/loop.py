@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from rclpy.node import Node
@@ -49,6 +50,8 @@ MIN_IN_STEP_PERIODS = 0.9  # minimum time between two cycles that are triggered 
 MIN_PERIODS = 0.25  # minimum time between any two cycles
 INTERVAL_GAIN = 0.2  # weight of the newest interval in the running mean
 MAX_BUSY_CYCLES = 100  # consecutive cycles without a pause before real-time priority is given up
+# First letters of the names of threads of Fast DDS that send, receive and watch time.
+MIDDLEWARE_THREAD_NAMES = ("dds.udp", "dds.shm", "dds.tcp", "dds.asyn", "dds.ev")
 
 PAUSE_SERVICE, RESET_SERVICE = "~/pause", "~/reset"
 KILLED_NODES = "a node that was killed may be counted for up to 20 s"
@@ -145,7 +148,11 @@ class Pacer:
 
 
 class Priority:
-    """Real-time priority of the thread of the loop, which is given up if the loop never sleeps.
+    """Real-time priority of the loop and of the middleware, given up if the loop never sleeps.
+
+    A target reaches the loop through threads of the middleware in the same process. With ordinary
+    priority, these threads would wait for other busy programs, and the loop for these threads. They
+    get a priority below that of the loop, so that messages cannot delay a cycle.
 
     If cycles take longer than their period, the loop never sleeps. With real-time priority, its
     thread would then block a processor for all other threads.
@@ -157,22 +164,33 @@ class Priority:
     def __init__(self, priority: int) -> None:
         self._priority = priority
         self._busy_cycles = 0  # consecutive cycles without a pause
+        self._middleware_threads: list[int] = []  # identifiers of threads with real-time priority
 
     def acquire(self) -> str:
-        """Give the calling thread the priority, but not the threads that it starts later.
+        """Give the calling thread the priority, and threads of the middleware one below.
+
+        Threads that these threads start later have ordinary priority.
 
         Returns:
-            Message for the log: the priority that the thread has, and why.
+            Message for the log: the priority that the threads have, and why.
         """
         if not self._priority:
             return "the loop has ordinary priority, as thread_priority is 0"
         try:
-            _schedule(os.SCHED_FIFO, self._priority)
+            _schedule(0, os.SCHED_FIFO, self._priority)
         except (AttributeError, OSError) as error:
             why = getattr(error, "strerror", None) or "not available on this system"
             wanted, self._priority = self._priority, 0
             return f"the loop has ordinary priority; real-time priority {wanted} failed: {why}"
-        return f"the loop has real-time priority {self._priority}"
+        below = max(self._priority - 1, 1)
+        for thread in middleware_threads():
+            with suppress(OSError):  # raised if the thread has just ended
+                _schedule(thread, os.SCHED_FIFO, below)
+                self._middleware_threads.append(thread)
+        return (
+            f"the loop has real-time priority {self._priority}, "
+            f"and {len(self._middleware_threads)} threads of the middleware have {below}"
+        )
 
     def give_up_if_busy(self, has_pause: bool) -> bool:
         """Give up real-time priority after `MAX_BUSY_CYCLES` cycles in a row without a pause.
@@ -186,14 +204,41 @@ class Priority:
         self._busy_cycles = 0 if has_pause or not self._priority else self._busy_cycles + 1
         if self._busy_cycles < MAX_BUSY_CYCLES:
             return False
-        self._priority = 0
-        _schedule(os.SCHED_OTHER, 0)
+        self.give_up()
         return True
 
+    def give_up(self) -> None:
+        """Give the calling thread and the threads of the middleware ordinary priority."""
+        self._priority = 0
+        for thread in (0, *self._middleware_threads):
+            with suppress(OSError):  # raised if the thread has ended
+                _schedule(thread, os.SCHED_OTHER, 0)
+        self._middleware_threads = []
 
-def _schedule(policy: int, priority: int) -> None:
-    """Set policy and priority of the calling thread, but not of threads that it starts later."""
-    os.sched_setscheduler(0, policy | os.SCHED_RESET_ON_FORK, os.sched_param(priority))
+
+def _schedule(thread: int, policy: int, priority: int) -> None:
+    """Set policy and priority of a thread, but not of threads that it starts later.
+
+    Args:
+        thread: Identifier of the thread in Linux; 0 for the calling thread.
+        policy: Scheduling policy of the operating system, such as SCHED_FIFO.
+        priority: Priority within the policy.
+    """
+    os.sched_setscheduler(thread, policy | os.SCHED_RESET_ON_FORK, os.sched_param(priority))
+
+
+def middleware_threads() -> list[int]:
+    """Return the identifiers of the threads with which Fast DDS sends and receives messages.
+
+    The list is empty for another middleware, for versions of Fast DDS that do not name their
+    threads, and on systems other than Linux.
+    """
+    found = []
+    for comm in Path("/proc/self/task").glob("*/comm"):
+        with suppress(OSError):  # raised if the thread has just ended
+            if comm.read_text(encoding="utf-8").startswith(MIDDLEWARE_THREAD_NAMES):
+                found.append(int(comm.parent.name))
+    return found
 
 
 class ControlServices:
