@@ -299,7 +299,7 @@ class SceneSnapshot:
                 T_shape = T_frame @ T_link @ T
                 leaves = MAX_LEAVES if is_link else max_leaves
                 tree = sphere_tree(shape, keep, leaves)
-                spheres = tree.placed(np.eye(4), scale).placed(T_shape)
+                spheres = tree.placed(T_shape, scale)
                 each = scaled(shape, scale)
                 moving.append(MovingShape(body.name, each, spheres, frame, T_shape, padding))
         return moving

@@ -88,7 +88,9 @@ class SphereTree(NamedTuple):
         """Return the tree scaled about the origin by `scale`, and then transformed by T (4, 4)."""
         node, ball = self.node * scale, self.ball * scale
         for each in (node, ball):
-            each[:, :3] = each[:, :3] @ T[:3, :3].T + T[:3, 3]
+            x, y, z = each[:, :3].T.copy()  # one axis at a time; small matrix products take longer
+            for axis, (a, b, c, d) in enumerate(T[:3]):
+                each[:, axis] = a * x + b * y + c * z + d
         return self._replace(node=node, ball=ball)
 
 
