@@ -9,9 +9,8 @@ from dls_ik.core import inverses, linalg, se3
 from dls_ik.core.fast.step import fast_step
 from dls_ik.core.fast.table import LEAF_ROWS
 from dls_ik.core.jit import kernel
-from dls_ik.core.kinematics import forward
-from dls_ik.core.step import general_step
-from dls_ik.core.workspace import fast_workspace, new_memory, workspace
+from dls_ik.core.step import StepRecord, run_steps
+from dls_ik.core.workspace import fast_workspace, new_memory
 from dls_ik.model import DhRow, RobotModel
 from dls_ik.model.chain import build_arm
 from dls_ik.solver.method import parse_method
@@ -81,11 +80,12 @@ def step(name, robot, q, J, e, following=False, general=False, **options):
         return work.dq
     details = build_details(robot, choice, chosen, None)
     method = method._replace(following=following)
-    work = workspace(robot.chain, details, new_memory(robot.chain, method, details))
-    forward(robot.chain, q, work.axes, work.T)
-    work.J[:], work.e[:] = J, e
-    general_step(robot.chain, method, details, robot.fk(q)[None].copy(), q, work)
-    return work.dq
+    # The kernel of single steps, which set-up has compiled; general_step alone would take 15 s.
+    record = StepRecord(np.empty((2, len(e))), np.empty((1, 2)), np.empty(robot.n))
+    memory = new_memory(robot.chain, method, details)
+    T, given, qs = robot.fk(q)[None, None], np.column_stack([e, J]), np.stack([q, q])
+    run_steps(robot.chain, method, details, memory, T, given, qs, record)
+    return record.dq
 
 
 @kernel

@@ -289,7 +289,6 @@ def run_commands():
             ("compare", "wam", "--path", "reach", "--method", "dls,odls"),
             ("bench", "wam", "--samples", "5"),
             ("methods",),
-            ("doctor",),
             ("reproduce", "figure-6"),
         ):  # fmt: skip
             result = CliRunner().invoke(main, words)
