@@ -20,6 +20,7 @@ from isolation import (  # noqa: F401  fixtures
     module_leaves_no_state,
     own_plugins,
 )
+from schedule import order_tests
 
 with suppress(ImportError):  # colcon's default run needs this fixture in few files
     from hypothesis import HealthCheck, settings
@@ -61,14 +62,21 @@ def pytest_addoption(parser):
     parser.addoption("--all", action="store_true", help="run also the tests marked campaign")
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
-    """Deselect campaigns unless --all or -m asks for them."""
-    if config.option.all or "campaign" in config.option.markexpr:
-        return
-    campaigns = [item for item in items if item.get_closest_marker("campaign")]
-    if campaigns:
-        config.hook.pytest_deselected(items=campaigns)
-        items[:] = [item for item in items if not item.get_closest_marker("campaign")]
+    """Deselect campaigns unless --all or -m asks for them; order the tests of xdist's workers."""
+    if not (config.option.all or "campaign" in config.option.markexpr):
+        campaigns = [item for item in items if item.get_closest_marker("campaign")]
+        if campaigns:
+            config.hook.pytest_deselected(items=campaigns)
+            items[:] = [item for item in items if not item.get_closest_marker("campaign")]
+    order_tests(items, getattr(config, "workerinput", {}))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node):
+    """Tell a worker of pytest-xdist how the tests are distributed."""
+    node.workerinput["dist"] = node.config.option.dist
 
 
 def pytest_configure(config):

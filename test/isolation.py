@@ -27,6 +27,11 @@ CONTAINERS = (dict, list, set)
 PYTEST_OWN = "PYTEST_CURRENT_TEST"  # differs between the phases of a test
 WAIT_OPTION = "isolation_wait"
 MAX_WAIT = "60"  # [s]
+# Files of the repository that conftest.py needs, for tests that run pytest on other tests.
+CONFTEST_FILES = (
+    "pyproject.toml",
+    *(f"test/{m}.py" for m in ("conftest", "isolation", "schedule")),
+)
 HELPERS = ("multiprocessing.resource_tracker", "multiprocessing.forkserver")  # kept by Python
 
 # Functions that keep what they find outside of their arguments: a library, a file, entry points.

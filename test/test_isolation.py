@@ -10,6 +10,7 @@ import sys
 import xml.etree.ElementTree as ET
 
 import pytest
+from isolation import CONFTEST_FILES
 from robots import ROOT
 
 LEAKS = {
@@ -51,7 +52,7 @@ QUIET = "random.seed(7); np.random.seed(7); np.seterr(divide='raise')"
 def run(tmp_path):
     """Runs pytest on a file in a tree with the configuration of this suite."""
     (tmp_path / "test").mkdir()
-    for file in ("pyproject.toml", "test/conftest.py", "test/isolation.py"):
+    for file in CONFTEST_FILES:
         shutil.copy(ROOT / file, tmp_path / file)
 
     def run(content, *arguments):

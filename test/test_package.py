@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from isolation import CONFTEST_FILES
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "dls_ik"
@@ -184,7 +185,7 @@ def test_colcon_runs_installed_tests_or_the_users_selection(
     environment: dict[str, str], options: str, passed: int, tmp_path: Path
 ) -> None:
     (tmp_path / "test").mkdir()
-    for file in ("pyproject.toml", "test/conftest.py", "test/isolation.py"):
+    for file in CONFTEST_FILES:
         shutil.copy(ROOT / file, tmp_path / file)
     (tmp_path / "test" / "test_it.py").write_text(SELECTED)
     result = tmp_path / "result.xml"

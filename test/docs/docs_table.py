@@ -39,6 +39,8 @@ RULES = (
     Rule(r"dls-ik reproduce figure-4 ", Way.PARSE, "minutes; fewer samples in test/reproduce"),
     Rule(r"dls-ik doctor", Way.PARSE, "see test_doctor.py"),
     Rule(r"dls-ik bench .*--samples 5000", Way.PARSE, "half a minute; shorter ones are run"),
+    Rule(r"dls-ik bench wam --method auto,ctp", Way.PARSE, "1000 poses; others run fewer"),
+    Rule(r"dls-ik reachability wam --resolution 0.1", Way.PARSE, "seconds; coarser maps are run"),
     Rule(r"dls-ik .*--scheduler", Way.PARSE, "a cluster; see test_reach_cluster.py"),
     Rule(r"dask ", Way.LEAVE, "a cluster; see test_reach_cluster.py"),
     Rule(r"scripts/demo", Way.LEAVE, "sets up a machine; see test_demo.py"),

@@ -13,6 +13,8 @@ from dls_ik.reproduce import buss_kim_shapes as shapes
 from dls_ik.reproduce import buss_kim_tracking as tracking
 from dls_ik.reproduce.experiment import begin, reproduce
 
+pytestmark = pytest.mark.xdist_group("buss_kim")
+
 # Sums of all errors in the counted steps, by an independent replication
 REPLICATED = {"DLS": 3958.0, "DLS 0.6": 3570.0, "DLS'": 3469.0, "SDLS": 3490.0, "SDLS hard": 3446.0}
 NEAR = 0.3  # percentage points: 6 of 2000 steps, which rounding may change

@@ -26,6 +26,8 @@ from dls_ik.reproduce.colome_torras_variants import ROWS, VARIANTS, run_variant
 from dls_ik.reproduce.experiment import begin, experiment, reproduce
 from dls_ik.solver.solver import IkSolver
 
+pytestmark = pytest.mark.xdist_group("table_v")
+
 SAMPLES = 150
 KEYS = {
     "reading", "method", "solved_percent", "in_limits_percent", "iterations", "iterations_solved",

@@ -33,7 +33,7 @@ from dls_ik.servo.limiter import stop_within
 
 CAMPAIGN = 3  # number of runs of 1000 cycles for each arm
 
-pytestmark = pytest.mark.usefixtures("own_plugins")
+pytestmark = [pytest.mark.usefixtures("own_plugins"), pytest.mark.xdist_group("compositions")]
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -152,6 +152,7 @@ def test_a_process_that_must_not_compile_reports_the_missing_kernel(kernel_cache
     assert "the kernel count_pair is not compiled yet" in out
 
 
+@pytest.mark.xdist_group("compilation")
 @pytest.mark.parametrize("group", GROUPS)
 def test_no_public_entry_compiles_after_set_up(group):
     """The process prints the kernels that it compiles or that set-up does not load."""
