@@ -42,7 +42,7 @@ def equal_parts(items, workers):
     others = [item for item in items if not is_early(item)]
     ordered, left = [], len(items)
     for k, part in enumerate(parts):
-        size = left // (workers - k)  # as pytest-xdist divides them
+        size = left // (workers - k)  # tests that pytest-xdist gives to this worker
         missing = max(size - len(part), 0)
         ordered += [*part, *others[:missing]]
         del others[:missing]

@@ -36,7 +36,7 @@ def test_no_gain_for_rows_beyond_the_joints(name):
 
 
 PAIRS = [(10.0, 0.01), (10.0, 0.005), (10.0, 0.19), (1.0, 0.5), (0.02, 0.01), (100.0, 0.019)]
-quick = settings(max_examples=200)
+quick = settings(max_examples=100)
 
 
 METHOD = options_of("svf").method(parse_method("svf"))

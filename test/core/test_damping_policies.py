@@ -166,7 +166,7 @@ def test_needs_singular_values_is_true_only_for_policies_using_them(name):
 
 SIGMA = st.floats(-9.0, 2.0).map(lambda x: 10.0**x) | st.just(0.0)
 VALUES = st.lists(SIGMA, min_size=1, max_size=6).map(lambda s: np.sort(s)[::-1].copy())
-PROPERTY = settings(max_examples=300)
+PROPERTY = settings(max_examples=100)
 
 
 def of_values(s, n):

@@ -64,7 +64,7 @@ def test_sines_match_numpy_around_the_maximum_reduced_angle():
         assert_sines([0.3, angle, -2.0])
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(arrays(float, st.integers(1, 12), elements=st.floats(-1e7, 1e7)))
 def test_sines_of_random_angles_match_numpy(angles):
     assert_sines(angles)

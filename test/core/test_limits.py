@@ -12,7 +12,7 @@ from structs import method, random_chain
 from dls_ik.core.limits import FULL_PUSH, LEAST_ACTIVATION, activation, ctp_activate
 
 LOWER, UPPER = -0.9, 3.1  # joint 4 of the WAM
-quick = settings(max_examples=300)
+quick = settings(max_examples=100)
 
 
 def along(margin, start, end, count=2001):

@@ -20,7 +20,7 @@ SIGNED = SIGMA | SCALES.map(lambda x: -x)
 TRIPLES = st.lists(st.tuples(SIGMA, SIGNED, SIGNED), min_size=1, max_size=6)
 DELTAS = st.floats(-6.0, 3.0).map(lambda x: 10.0**x)
 STARTS = st.just(0.0) | st.floats(-20.0, 9.0).map(lambda x: 10.0**x)
-PROPERTY = settings(max_examples=250)
+PROPERTY = settings(max_examples=100)
 
 
 def arrays(triples):

@@ -22,7 +22,7 @@ from dls_ik.core.task import (
 from dls_ik.core.types import TaskParams
 from dls_ik.model import RobotModel
 
-quick = settings(max_examples=150)
+quick = settings(max_examples=100)
 AXES = st.tuples(*[st.floats(-1.0, 1.0)] * 3).filter(lambda a: np.linalg.norm(a) > 1e-3)
 ANGLES = st.one_of(
     st.floats(0.0, np.pi),

@@ -15,7 +15,7 @@ from dls_ik.core.task import hold, release, task_error, task_jacobian
 from dls_ik.solver.task import INNER_SHARE, build_task
 
 WAM = RobotModel.wam()
-quick = settings(max_examples=200)
+quick = settings(max_examples=100)
 REGIONS = {
     "box": {"position_tolerance": (0.05, 0.2, 0.01)},
     "ball": {"position_tolerance": 0.1, "round": "xyz"},

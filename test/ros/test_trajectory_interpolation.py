@@ -62,17 +62,22 @@ def gaps(rng, period, count):
 @pytest.mark.parametrize("count", [0, 30])
 @pytest.mark.parametrize("is_late", [False, True], ids=["even", "late"])
 @pytest.mark.parametrize(
-    ("jerk", "rate"),
-    [([], 100.0), ([], 500.0), ([80.0], 100.0), ([1000.0], 100.0), ([20.0], 250.0)],
-)
-def test_cubic_interpolation_of_points_keeps_all_limits(monkeypatch, jerk, rate, is_late, count):
+    ("jerk", "rate", "cycles"),
+    [
+        ([], 100.0, 600), ([], 500.0, 600), ([80.0], 100.0, 600), ([1000.0], 100.0, 600),
+        ([20.0], 250.0, 1000),
+    ],
+)  # fmt: skip
+def test_cubic_interpolation_of_points_keeps_all_limits(
+    monkeypatch, jerk, rate, cycles, is_late, count
+):
     if jerk:
         pytest.importorskip("ruckig", reason="needs ruckig")
     parameters = {"feedback_mode": "none", "acceleration": [A], "jerk": jerk, "rate": rate}
     world = controlled(monkeypatch, has_stop_trajectory=True, **parameters)
     rng = np.random.default_rng(int(rate) + count)
     path, goal = Path(world, rate, count), world.robot.random(rng=rng)
-    for gap in gaps(rng, path.period, 1000):
+    for gap in gaps(rng, path.period, cycles):
         if rng.random() < 0.03:  # far away, and now and then at a limit
             goal = np.where(rng.random(2) < 0.5, world.robot.random(rng=rng), world.robot.upper)
         path.cycle(gap if is_late else path.period, world.target(goal))

@@ -421,7 +421,7 @@ def test_without_coal_no_colliding_configuration_is_reported_free(monkeypatch):
 
 def test_caches_of_replaced_shapes_are_freed():
     scene, kept = PlanningScene(WAM), []
-    for k in range(50):
+    for k in range(20):
         mesh = Mesh(SMALL * (1.0 + 0.01 * k), FACES)
         scene.add("thing", mesh, at(*tip_of(Q)))
         assert scene.in_collision(Q)

@@ -194,8 +194,8 @@ def test_the_page_says_that_the_view_is_shared_and_colours_are_of_one_browser(bo
 
 def test_presets_methods_and_tabs_of_two_browsers_log_no_error(both):
     desktop, phone = both
-    for page, other in (both, both[::-1]):
-        for preset in PRESETS:
+    for page, other, presets in ((desktop, phone, PRESETS), (phone, desktop, PRESETS[:1])):
+        for preset in presets:
             page.press(preset)
             other.wait_for_text("B: ")
             for tab in ("Conditioning", "Motion"):
