@@ -10,7 +10,8 @@
    by more than 1e-7 has the larger residual.
 3. Processor times of single calls from Python, in turns. A ratio of a cycle is to the cycle without
    a stack in the same turn, a ratio of `solve_levels` to all calls of daqp for the same stack.
-4. Other packages, if they are installed: a tip that shall stay, and a posture that pulls at it.
+4. With ``--peers``, other packages: a tip that shall stay, and a posture that pulls at it. Each
+   package runs in an environment of its own, see :mod:`benchmarks.teleop`.
 """
 
 import math
@@ -23,10 +24,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.common import Table, columns, finish, guarded, parser, positive, quartiles, spread
-from benchmarks.servo_runs import FOLDERS, moving
+from benchmarks.peers.arm import arm_of, errors
+from benchmarks.servo_peers.adapters import PEERS
+from benchmarks.servo_peers.environment import SERVO_PEERS, pythons, run
+from benchmarks.servo_peers.job import ServoJob, ServoRun
+from benchmarks.servo_runs import moving
 from benchmarks.servo_step import Contestant, measured
 from benchmarks.tracking import paths
-from dls_ik import IkSolver, PostureTask, RobotModel, SwivelTask, Task, TaskStack
+from dls_ik import DlsIkError, IkSolver, PostureTask, RobotModel, SwivelTask, Task, TaskStack
 from dls_ik.core.hierarchy import Bounds, solve_levels
 from dls_ik.core.se3 import difference
 from dls_ik.servo import Controller, ServoOutput
@@ -41,6 +46,10 @@ RESIDUAL_TOLERANCE = 1e-7
 DAQP_TOLERANCE = 1e-11
 PEER_CYCLES = 5000
 POSTURE_COSTS = (1e-3, 1e-2, 1e-1)  # posture costs of other packages; the cost of the tip is 1
+POSTURE_STEP = np.array(
+    [0.5, -0.2, 0.4, 0.3, -0.3, 0.2, 0.5]
+)  # [rad] the posture is BENT plus this step
+POSTURE_PEERS = ["dls_ik", "pink", "mink", "placo", "OInK", "embodik"]
 MOVED = columns(
     "pose; cycles :d; range [rad] :.3f; of the solver [rad] :.3f; smallest singular value "
     ":.3f; position error, max [m] :.1e; 99 % [m] :.1e; rotation error, max [rad] :.1e; 99 % [rad] "
@@ -51,9 +60,10 @@ COMPARED = columns(
     "difference :.1e; level 1 changed by 2 and 3 :.1e; violation of bounds :.1e; stopped early :d"
 )
 TIMES = columns("call; median [us] :.1f; 99 % [us] :.1f; ratio")
-PEERS = columns(
-    "package; cost of the posture :g; tip moved by posture [m] :.1e; [rad] :.1e; distance from the "
-    "posture [rad] :.3f; a cycle, median [us] :.0f"
+POSTURES = columns(
+    "package; cost of the posture :g; tip moved by posture [m] :.1e; [rad] :.1e; during the motion "
+    "[m] :.1e; distance from the posture [rad] :.3f; largest acceleration / limit :.1f; a cycle, "
+    "median [us] :.0f"
 )
 
 
@@ -305,86 +315,40 @@ def cycle_of(controller: Controller) -> Callable[[np.ndarray, float], Any]:
 # Other packages
 
 
-def held_tip(step: Callable[[], np.ndarray], robot: RobotModel, posture: np.ndarray) -> list[float]:
-    """Return position error, rotation error and distance from the posture at the end, and the time.
-
-    The time [us] is the median of all cycles.
-    """
-    times, q, T = [], BENT, robot.fk(BENT)
-    for _ in range(PEER_CYCLES):
-        begin = time.thread_time_ns()
-        q = step()
-        times.append(1e-3 * (time.thread_time_ns() - begin))
-    norms = *errors_at(robot, q, T), float(np.linalg.norm(q - posture))
-    return [*norms, float(np.median(times))]
+def posture_job(robot: RobotModel, cost: float) -> ServoJob:
+    """Return a tip that shall stay while a posture pulls at it."""
+    T = np.tile(robot.fk(BENT), (1, PEER_CYCLES, 1, 1))
+    has_arrived = np.ones((1, PEER_CYCLES), bool)
+    limit = np.full(robot.n, ACCELERATION)
+    arm, start, posture = arm_of(robot), BENT[None], BENT + POSTURE_STEP
+    return ServoJob(arm, robot.velocity, limit, DT, start, T, has_arrived, posture, cost)
 
 
-def ours(robot: RobotModel, posture: np.ndarray) -> Callable[[], np.ndarray]:
-    """Return the cycle of a controller with a stack."""
-    controller = Controller(robot, task=TaskStack(Task(), PostureTask(posture)))
-    controller.seed(BENT)
-    controller.follow_pose(robot.fk(BENT), 0.0)
-    nows = iter(DT * np.arange(1, PEER_CYCLES + 1))
-    return lambda: controller.cycle(float(next(nows)), DT).q
+def posture_row(name: str, cost: float, job: ServoJob, found: ServoRun) -> list[Any]:
+    """Return errors of the tip, distance from the posture, smoothness and time."""
+    q = found.q[0]
+    position, rotation = errors(job.arm.fk(q), job.targets[0])
+    v = np.diff(np.vstack([BENT, BENT, q]), axis=0) / DT
+    acceleration = np.abs(np.diff(v, axis=0)).max() / DT / ACCELERATION
+    end = float(np.linalg.norm(q[-1] - job.posture))
+    moved = float(position[-1]), float(rotation[-1]), float(position.max())
+    time = 1e6 * float(np.median(found.time))
+    return [name, None if np.isnan(cost) else cost, *moved, end, float(acceleration), time]
 
 
-def pink_step(robot: RobotModel, posture: np.ndarray, cost: float) -> Callable[[], np.ndarray]:
-    """Return a step of pink: one QP, whose costs replace priorities."""
-    pin, pink = import_module("pinocchio"), import_module("pink")
-    model = pin.buildModelFromXML(urdf())
-    configuration = pink.Configuration(model, model.createData(), BENT)
-    tip = pink.tasks.FrameTask(robot.tip, position_cost=1.0, orientation_cost=1.0)
-    tip.set_target_from_configuration(configuration)
-    rest = pink.tasks.PostureTask(cost=cost)
-    rest.set_target(posture)
-
-    def step() -> np.ndarray:
-        v = pink.solve_ik(configuration, (tip, rest), DT, solver="daqp")
-        configuration.integrate_inplace(v, DT)
-        return np.asarray(configuration.q)
-
-    return step
-
-
-def mink_step(robot: RobotModel, posture: np.ndarray, cost: float) -> Callable[[], np.ndarray]:
-    """Return a step of mink: one QP, whose costs replace priorities."""
-    mujoco, mink = import_module("mujoco"), import_module("mink")
-    # MuJoCo merges links without a joint, such as the tip, unless it is told not to.
-    options = '<mujoco><compiler fusestatic="false" discardvisual="true"/></mujoco></robot>'
-    model = mujoco.MjModel.from_xml_string(urdf().replace("</robot>", options))
-    configuration = mink.Configuration(model, BENT)
-    tip = mink.FrameTask(robot.tip, "body", position_cost=1.0, orientation_cost=1.0)
-    tip.set_target_from_configuration(configuration)
-    rest = mink.PostureTask(model, cost=cost)
-    rest.set_target(posture)
-
-    def step() -> np.ndarray:
-        v = mink.solve_ik(configuration, (tip, rest), DT, "daqp", limits=None)
-        configuration.integrate_inplace(v, DT)
-        return np.asarray(configuration.q)
-
-    return step
-
-
-def urdf() -> str:
-    """Return the description of the WAM."""
-    path = next(folder / "wam7.urdf" for folder in FOLDERS if (folder / "wam7.urdf").is_file())
-    return Path(path).read_text()
-
-
-def peer_rows() -> Iterator[list[Any]]:
-    """Yield the error of a tip that shall stay, for each package that is installed."""
-    robot = moving("wam7")
-    posture = BENT + np.array([0.5, -0.2, 0.4, 0.3, -0.3, 0.2, 0.5])
-    yield ["dls_ik", None, *held_tip(ours(robot, posture), robot, posture)]
-    for name, make in {"pink": pink_step, "mink": mink_step}.items():
-        try:
-            import_module(name)
-        except ImportError:
-            yield [f"{name} (not installed)", None, None, None, None, None]
-            continue
-        for cost in POSTURE_COSTS:
-            yield [name, cost, *held_tip(make(robot, posture, cost), robot, posture)]
+def posture_rows(folder: Path) -> tuple[list[list[Any]], list[str]]:
+    """Return the rows of all packages, and notes on their settings."""
+    robot, rows, notes = moving("wam7"), [], []
+    for name, python in pythons(POSTURE_PEERS, folder):
+        for cost in POSTURE_COSTS if PEERS[name].weighs_posture else (np.nan,):
+            job = posture_job(robot, cost)
+            try:
+                found = run(name, python, job)
+            except DlsIkError as error:
+                notes.append(str(error))
+                break
+            rows.append(posture_row(name, cost, job, found))
+    return rows, notes
 
 
 def main() -> None:
@@ -397,6 +361,10 @@ def main() -> None:
         "--poses", type=positive, default=5, help="of the tip, for the swivel angle"
     )
     options.add_argument("--cycles", type=positive, default=250, help="of a turn")
+    options.add_argument(
+        "--peers", action="store_true", help="also other packages, installed into --environment"
+    )
+    options.add_argument("--environment", type=Path, default=SERVO_PEERS, metavar="DIR")
     given = options.parse_args()
     try:
         daqp: Any = import_module("daqp")
@@ -414,8 +382,11 @@ def main() -> None:
         Table("Elbow through its range of swivel angles, tip at rest, 500 Hz", MOVED, swivels),
         Table("Random stacks of three levels with bounds", COMPARED, stacks),
         Table("Processor times", TIMES, times),
-        Table("A posture pulls at a tip that shall stay", PEERS, list(peer_rows())),
     ]
+    if given.peers:
+        rows, more = posture_rows(given.environment)
+        tables.append(Table("A posture pulls at a tip that shall stay", POSTURES, rows))
+        notes += more
     finish(given, tables, notes)
 
 

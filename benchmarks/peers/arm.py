@@ -50,8 +50,13 @@ class Arm(NamedTuple):
         """Return joint positions (b, n) uniform within the limits."""
         return rng.uniform(self.lower, self.upper, (b, self.n))
 
-    def urdf(self) -> str:
-        """Return the URDF of the chain from ``base`` to ``tip``, without shapes and masses."""
+    def urdf(self, velocity: np.ndarray | None = None) -> str:
+        """Return the URDF of the chain from ``base`` to ``tip``, without shapes and masses.
+
+        Args:
+            velocity: (n,) velocity limits [rad/s or m/s]; by default 10 for each joint.
+        """
+        velocity = np.full(self.n, 10.0) if velocity is None else velocity
         links = [BASE, *(f"link{i + 1}" for i in range(self.n)), TIP]
         lines = [f'<link name="{link}"/>' for link in links]
         for i in range(self.n):
@@ -59,7 +64,8 @@ class Arm(NamedTuple):
             kind = "prismatic" if slides else "continuous" if endless else "revolute"
             limit = f'lower="{float(self.lower[i])!r}" upper="{float(self.upper[i])!r}"'
             limit = "" if kind == "continuous" else limit
-            detail = f'<limit {limit} effort="1000" velocity="10"/><axis xyz="0 0 1"/>'
+            limit += f' effort="1000" velocity="{float(velocity[i])!r}"'
+            detail = f'<limit {limit}/><axis xyz="0 0 1"/>'
             parts = (f"joint{i + 1}", kind, links[i], links[i + 1], _origin(self.fixed[i]) + detail)
             lines.append(LINE.format(*parts))
         lines.append(LINE.format("tip_fixed", "fixed", links[-2], TIP, _origin(self.fixed[-1])))

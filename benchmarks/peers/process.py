@@ -111,14 +111,21 @@ class Peer:
 # Environment
 
 
-def requirements() -> list[str]:
-    """Return the pinned lines."""
-    lines = (line.partition("#")[0].strip() for line in REQUIREMENTS.read_text().splitlines())
+def pinned(requirements: Path) -> list[str]:
+    """Return the lines of a file of requirements."""
+    lines = (line.partition("#")[0].strip() for line in requirements.read_text().splitlines())
     return [line for line in lines if line]
 
 
-def prepared(folder: Path, say: Callable[[str], None]) -> tuple[str, dict[str, str]]:
+def prepared(
+    folder: Path, say: Callable[[str], None], requirements: Path = REQUIREMENTS
+) -> tuple[str, dict[str, str]]:
     """Create the environment, or use the existing one.
+
+    Args:
+        folder: Folder of the environment.
+        say: Function that prints a line.
+        requirements: File with the packages of the environment.
 
     Returns:
         Its Python, and the reason for each requirement that could not be installed.
@@ -127,14 +134,15 @@ def prepared(folder: Path, say: Callable[[str], None]) -> tuple[str, dict[str, s
         DlsIkError: If the environment cannot be created.
     """
     python, stamp = folder / "bin" / "python", folder / STAMP
-    key = hashlib.sha256(f"{sys.base_prefix} {sys.version} {requirements()}".encode()).hexdigest()
+    lines = pinned(requirements)
+    key = hashlib.sha256(f"{sys.base_prefix} {sys.version} {lines}".encode()).hexdigest()
     if stamp.is_file():
         made = json.loads(stamp.read_text())
         if made["key"] == key:
             return str(python), made["missing"]
     elif folder.exists() and any(folder.iterdir()):
         raise DlsIkError(f"{folder} is not an environment of the peers: name a new folder")
-    say(f"peers: installing {REQUIREMENTS.name} into {folder}, 1.4 GB, about a minute")
+    say(f"peers: installing {requirements.name} into {folder}; all peers take 1.4 GB, a minute")
     base = str(getattr(sys, "_base_executable", sys.executable))
     if why := _failure(base, "-m", "venv", "--clear", "--system-site-packages", str(folder)):
         raise DlsIkError(f"cannot make {folder}: {why}")
@@ -142,8 +150,8 @@ def prepared(folder: Path, say: Callable[[str], None]) -> tuple[str, dict[str, s
     install = [str(python), "-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
     install += ["--only-binary", ":all:"]
     missing = {}
-    if _failure(*install, *requirements()):  # one after the other, to find the reason
-        found = {line: _failure(*install, line) for line in requirements()}
+    if _failure(*install, *lines):  # one after the other, to find the reason
+        found = {line: _failure(*install, line) for line in lines}
         missing = {line: why for line, why in found.items() if why}
     _mark(stamp, "" if missing else key, missing)
     return str(python), missing

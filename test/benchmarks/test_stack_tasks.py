@@ -11,6 +11,9 @@ import numpy as np
 import pytest
 
 from benchmarks import tasks
+from benchmarks.servo_peers.adapters import DlsIk
+from benchmarks.servo_peers.worker import follow
+from benchmarks.servo_runs import moving
 from dls_ik import RobotModel
 
 WAM = RobotModel.wam()
@@ -47,9 +50,7 @@ def test_stacks_leave_the_tip_and_the_first_level(tmp_path, monkeypatch):
     small = ["--stacks", "20", "--poses", "1", "--repeats", "1", "--cycles", "8"]
     monkeypatch.setattr(sys, "argv", ["tasks.py", "--json", str(path), *small])
     tasks.main()
-    moved, compared, times, peers = (
-        table["rows"] for table in json.loads(path.read_text())["tables"]
-    )
+    moved, compared, times = (table["rows"] for table in json.loads(path.read_text())["tables"])
     assert moved[0]["range [rad]"] == pytest.approx(moved[0]["of the solver [rad]"], abs=1e-4)
     assert moved[0]["position error, max [m]"] < 1e-5
     for row in compared:
@@ -62,7 +63,15 @@ def test_stacks_leave_the_tip_and_the_first_level(tmp_path, monkeypatch):
             assert row["worse than daqp"] is None
     assert len(times) == 8
     assert all(row["median [us]"] > 0.0 for row in times)
-    assert peers[0]["package"] == "dls_ik"
-    assert peers[0]["tip moved by posture [m]"] < 1e-6
-    for row in peers[1:]:
-        assert (row["a cycle, median [us]"] is None) == ("not installed" in row["package"])
+
+
+def test_a_posture_on_a_lower_level_does_not_move_the_tip():
+    job = tasks.posture_job(moving("wam7"), np.nan)
+    short = job._replace(targets=job.targets[:, :500], has_arrived=job.has_arrived[:, :500])
+    row = tasks.posture_row("dls_ik", np.nan, short, follow(short, DlsIk))
+    name, cost, position, rotation, largest, distance, acceleration, time = row
+    assert (name, cost) == ("dls_ik", None)
+    assert max(position, rotation, largest) < 1e-6
+    assert distance < np.linalg.norm(tasks.POSTURE_STEP) - 0.05
+    assert acceleration < 1.0 + 1e-6
+    assert time > 0.0

@@ -1,0 +1,349 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
+"""Peers that follow streams of targets, with the settings of their documentation.
+
+Each peer integrates its own joint positions, as its examples do. A peer whose solver fails in a
+cycle keeps its joint positions. Only the controller of dls_ik learns whether a target is new; the
+other packages have no such notion and follow the newest target in each cycle.
+"""
+
+from abc import ABC, abstractmethod
+from importlib import import_module
+from tempfile import NamedTemporaryFile
+from typing import ClassVar
+
+import numpy as np
+
+from benchmarks.peers.arm import BASE, TIP
+from benchmarks.servo_peers.job import ServoJob
+
+
+class Follower(ABC):
+    """Peer that follows one stream, from joint positions `start` (n,) at rest."""
+
+    environment: ClassVar[str] = ""  # name of its file in requirements/servo_peers
+    packages: ClassVar[tuple[str, ...]] = ()  # distributions whose versions are shown
+    settings: ClassVar[str] = ""  # text for the table
+    weighs_posture: ClassVar[bool] = False  # whether a posture has a cost instead of a priority
+
+    def __init__(self, job: ServoJob, start: np.ndarray) -> None:
+        self.job, self.q = job, np.array(start)
+        self.posture = job.posture if job.posture.size else self.q
+        self.urdf = job.arm.urdf(job.velocity)
+
+    def cost_of_posture(self, default: float) -> float:
+        """Return the cost of the posture, or the default of the examples."""
+        return default if np.isnan(self.job.posture_cost) else self.job.posture_cost
+
+    @abstractmethod
+    def step(self, T: np.ndarray, has_arrived: bool) -> bool:
+        """Run a cycle towards the newest target T (4, 4) and set `q`.
+
+        Returns:
+            False if the peer reports a failure.
+        """
+
+
+class DlsIk(Follower):
+    """Controller of dls_ik."""
+
+    packages = ("numba",)
+    settings = "defaults, acceleration limits"
+
+    def __init__(self, job: ServoJob, start: np.ndarray) -> None:
+        super().__init__(job, start)
+        from dls_ik import PostureTask, RobotModel, Task, TaskStack
+        from dls_ik.servo import Controller, ServoState
+
+        robot = RobotModel.from_urdf(self.urdf)
+        stack = TaskStack(Task(), PostureTask(job.posture)) if job.posture.size else None
+        self._failed = (ServoState.FAULT, ServoState.NO_ROBOT)
+        self._controller = Controller(robot, acceleration=job.acceleration, task=stack)
+        self._controller.seed(self.q)
+        self._cycles = 0
+
+    def step(self, T: np.ndarray, has_arrived: bool) -> bool:
+        """Run a cycle; a target without news is not sent again."""
+        now = self.job.period * self._cycles
+        self._cycles += 1
+        if has_arrived:
+            self._controller.follow_pose(T, now)
+        output = self._controller.cycle(now, self.job.period)
+        self.q = np.array(output.q)
+        return output.state not in self._failed
+
+
+class Pink(Follower):
+    """One quadratic program of weighted tasks per cycle, with pink."""
+
+    environment = "pink"
+    weighs_posture = True
+    packages = ("pin-pink", "pin", "daqp")
+    settings = "examples: costs 1, posture 1e-3, limits of position and velocity, daqp"
+    limits_acceleration = False
+
+    def __init__(self, job: ServoJob, start: np.ndarray) -> None:
+        super().__init__(job, start)
+        pin, pink = import_module("pinocchio"), import_module("pink")
+        self._se3, self._solve = pin.SE3, pink.solve_ik
+        model = pin.buildModelFromXML(self.urdf)
+        self._configuration = pink.Configuration(model, model.createData(), self.q)
+        self._tip = pink.tasks.FrameTask(TIP, position_cost=1.0, orientation_cost=1.0)
+        posture = pink.tasks.PostureTask(cost=self.cost_of_posture(1e-3))
+        posture.set_target(self.posture)
+        self._tasks = self._tip, posture
+        limits = import_module("pink.limits")
+        self._limits = [limits.ConfigurationLimit(model), limits.VelocityLimit(model)]
+        self._acceleration = limits.AccelerationLimit(model, job.acceleration)
+        if self.limits_acceleration:
+            self._limits.append(self._acceleration)
+
+    def step(self, T: np.ndarray, has_arrived: bool) -> bool:
+        """Solve, and integrate the velocity."""
+        dt = self.job.period
+        self._tip.set_target(self._se3(T))
+        try:
+            v = self._solve(
+                self._configuration, self._tasks, dt, solver="daqp", limits=self._limits
+            )
+        except Exception:  # noqa: BLE001  types of exceptions differ between versions
+            self._acceleration.set_last_integration(np.zeros(self.job.arm.n), dt)
+            return False
+        self._configuration.integrate_inplace(v, dt)
+        self._acceleration.set_last_integration(v, dt)
+        self.q = np.array(self._configuration.q)
+        return True
+
+
+class PinkAcceleration(Pink):
+    """Pink with its acceleration limit."""
+
+    settings = "as pink, and its limit of acceleration"
+    limits_acceleration = True
+
+
+class Mink(Follower):
+    """One quadratic program of weighted tasks per cycle, with mink."""
+
+    environment = "mink"
+    weighs_posture = True
+    packages = ("mink", "mujoco", "daqp")
+    settings = "examples: costs 1, posture 1e-2, damping 1e-3, limits of position, velocity; daqp"
+
+    def __init__(self, job: ServoJob, start: np.ndarray) -> None:
+        super().__init__(job, start)
+        mujoco, mink = import_module("mujoco"), import_module("mink")
+        self._se3, self._solve = mink.SE3, mink.solve_ik
+        options = (
+            '<mujoco><compiler fusestatic="false" boundmass="0.1" boundinertia="0.01"/></mujoco>'
+        )
+        model = mujoco.MjModel.from_xml_string(self.urdf.replace("</robot>", options + "</robot>"))
+        self._configuration = mink.Configuration(model, self.q)
+        self._tip = mink.FrameTask(
+            TIP, "body", position_cost=1.0, orientation_cost=1.0, lm_damping=1.0
+        )
+        posture = mink.PostureTask(model, cost=self.cost_of_posture(1e-2))
+        posture.set_target(self.posture)
+        self._tasks = self._tip, posture
+        names = [model.joint(i).name for i in range(model.njnt)]
+        velocities = dict(zip(names, job.velocity, strict=True))
+        self._limits = [mink.ConfigurationLimit(model), mink.VelocityLimit(model, velocities)]
+
+    def step(self, T: np.ndarray, has_arrived: bool) -> bool:
+        """Solve, and integrate the velocity."""
+        self._tip.set_target(self._se3.from_matrix(T))
+        try:
+            v = self._solve(
+                self._configuration,
+                self._tasks,
+                self.job.period,
+                "daqp",
+                damping=1e-3,
+                limits=self._limits,
+            )
+        except Exception:  # noqa: BLE001  types of exceptions differ between versions
+            return False
+        self._configuration.integrate_inplace(v, self.job.period)
+        self.q = np.array(self._configuration.q)
+        return True
+
+
+class Placo(Follower):
+    """One quadratic program of weighted tasks per cycle, with placo."""
+
+    environment = "placo"
+    weighs_posture = True
+    packages = ("placo", "pin")
+    settings = "weights 1, regularization 1e-4, limits of position and velocity"
+    weights = 1.0, 1.0  # costs of the position error [m] and of the rotation error [rad]
+    limits_velocity = True
+
+    def __init__(self, job: ServoJob, start: np.ndarray) -> None:
+        super().__init__(job, start)
+        placo = import_module("placo")
+        with NamedTemporaryFile("w", suffix=".urdf") as file:
+            file.write(self.urdf)
+            file.flush()
+            self._robot = placo.RobotWrapper(file.name, placo.Flags.ignore_collisions)
+        self._names = [f"joint{i + 1}" for i in range(job.arm.n)]
+        self._solver = placo.KinematicsSolver(self._robot)
+        self._solver.mask_fbase(True)
+        for name, value in zip(self._names, self.q, strict=True):
+            self._robot.set_joint(name, value)
+        self._robot.update_kinematics()
+        self._tip = self._solver.add_frame_task(TIP, self._robot.get_T_world_frame(TIP))
+        self._tip.configure(TIP, "soft", *self.weights)
+        self._set_up()
+
+    def _set_up(self) -> None:
+        """Set limits and regularization."""
+        self._solver.dt = self.job.period
+        self._solver.enable_joint_limits(True)
+        self._solver.enable_velocity_limits(True)
+        self._solver.add_regularization_task(1e-4)
+        if self.job.posture.size:
+            rest = self._solver.add_joints_task()
+            rest.set_joints(dict(zip(self._names, self.posture, strict=True)))
+            rest.configure("posture", "soft", self.cost_of_posture(1e-4))
+
+    def step(self, T: np.ndarray, has_arrived: bool) -> bool:
+        """Solve, and let placo integrate the step."""
+        self._tip.T_world_frame = T
+        before = self.q
+        try:
+            self._solver.solve(True)
+        except RuntimeError:
+            for name, value in zip(self._names, before, strict=True):
+                self._robot.set_joint(name, value)
+            return False
+        self._robot.update_kinematics()
+        self.q = np.array([self._robot.get_joint(name) for name in self._names])
+        return True
+
+
+class LeRobot(Placo):
+    """Settings of LeRobot's kinematics, which are built on placo."""
+
+    settings = "LeRobot: weights 1 and 0.01, joint limits, no velocity limit"
+    weights = 1.0, 0.01
+
+    def _set_up(self) -> None:
+        """Keep the defaults of the solver, as LeRobot does."""
+
+
+class Oink(Follower):
+    """One quadratic program of weighted tasks per cycle, with OInK of roboplan."""
+
+    environment = "oink"
+    packages = ("roboplan-oink",)
+    settings = "costs 1, limits of position and velocity"
+    limits_acceleration = False
+
+    def __init__(self, job: ServoJob, start: np.ndarray) -> None:
+        super().__init__(job, start)
+        core, ik = import_module("roboplan.core"), import_module("roboplan.optimal_ik")
+        description = core.loadUrdfSceneDescriptionFromXml(self.urdf)
+        self._scene = core.Scene("arm", description)
+        self._scene.setJointPositions(self.q)
+        settings = ik.OinkSettings()
+        settings.warm_start = True
+        self._oink = ik.Oink(self._scene, settings)
+        pose = core.CartesianConfiguration(BASE, TIP, self._scene.forwardKinematics(self.q, TIP))
+        self._tip = ik.FrameTask(self._oink, self._scene, pose, ik.FrameTaskOptions())
+        dt = job.period
+        self._acceleration = ik.AccelerationLimit(self._oink, dt, job.acceleration)
+        self._limits = [
+            ik.PositionLimit(self._oink),
+            ik.VelocityLimit(self._oink, dt, job.velocity),
+        ]
+        if self.limits_acceleration:
+            self._limits.append(self._acceleration)
+        self._tasks = [self._tip]
+        if job.posture.size:  # the posture acts in the null space of the tip: no cost is needed
+            options, weights = ik.ConfigurationTaskOptions(priority=2), np.ones(job.arm.n)
+            self._tasks.append(ik.ConfigurationTask(self._oink, self.posture, weights, options))
+        self._step = np.zeros(job.arm.n)
+
+    def step(self, T: np.ndarray, has_arrived: bool) -> bool:
+        """Solve, and integrate the displacement."""
+        self._tip.setTargetFrameTransform(np.asfortranarray(T))
+        try:
+            self._oink.solveIk(self.q, self._tasks, self._limits, self._step)
+        except RuntimeError:
+            self._acceleration.reset()
+            return False
+        self._acceleration.setLastVelocity(self._step / self.job.period)
+        self.q = np.asarray(self._scene.integrate(self.q, self._step))
+        return True
+
+
+class OinkAcceleration(Oink):
+    """OInK with its acceleration limit."""
+
+    settings = "as OInK, and its limit of acceleration"
+    limits_acceleration = True
+
+
+class Embodik(Follower):
+    """One step of embodik's prioritised solver per cycle."""
+
+    environment = "embodik"
+    packages = ("embodik",)
+    settings = "examples: one position step, gain 10, limits of position and velocity"
+    limits_acceleration = False
+    gain = 10.0  # [1/s]
+
+    def __init__(self, job: ServoJob, start: np.ndarray) -> None:
+        super().__init__(job, start)
+        embodik = import_module("embodik")
+        with NamedTemporaryFile("w", suffix=".urdf") as file:
+            file.write(self.urdf)
+            file.flush()
+            self._robot = embodik.RobotModel(file.name)
+        self._robot.update_configuration(self.q)
+        self._success = embodik.SolverStatus.SUCCESS
+        self._options = embodik.PositionStepOptions()
+        self._options.position_gain = self._options.orientation_gain = self.gain
+        self._solver = embodik.KinematicsSolver(self._robot)
+        self._solver.dt = job.period
+        self._solver.add_frame_task("tip", TIP).priority = 0
+        if job.posture.size:
+            rest = self._solver.add_posture_task("posture")
+            rest.priority = 1
+            rest.set_target_configuration(self.posture)
+        self._solver.enable_position_limits(True)
+        self._solver.enable_velocity_limits(True)
+        if self.limits_acceleration:
+            self._solver.set_acceleration_limits(job.acceleration)
+            self._solver.enable_acceleration_limits(True)
+
+    def step(self, T: np.ndarray, has_arrived: bool) -> bool:
+        """Make one position step."""
+        T = np.asfortranarray(T)
+        found = self._solver.solve_position_step(self.q, T, "tip", self._options)
+        if found.status != self._success:
+            return False
+        self.q = np.array(found.q_solution)
+        return True
+
+
+class EmbodikAcceleration(Embodik):
+    """Embodik with its acceleration limit."""
+
+    settings = "as embodik, gain 50, and its limit of acceleration"
+    limits_acceleration = True
+    gain = 50.0
+
+
+PEERS: dict[str, type[Follower]] = {
+    "dls_ik": DlsIk,
+    "pink": Pink,
+    "pink, acceleration limit": PinkAcceleration,
+    "mink": Mink,
+    "placo": Placo,
+    "LeRobot": LeRobot,
+    "OInK": Oink,
+    "OInK, acceleration limit": OinkAcceleration,
+    "embodik": Embodik,
+    "embodik, acceleration limit": EmbodikAcceleration,
+}

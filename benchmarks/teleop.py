@@ -1,0 +1,161 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
+"""Streams of teleoperation, followed by the controller and by all servo-level peers.
+
+Each peer follows the same targets in a process and an environment of its own, with the settings
+that its examples use; rows with an acceleration limit use that of the package. All figures are
+computed from the joint positions with which a peer answers; its own reports count only as failed
+cycles.
+"""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.common import Table, columns, finish, guarded, parser, positive
+from benchmarks.peers.arm import arm_of
+from benchmarks.servo_peers.adapters import PEERS
+from benchmarks.servo_peers.environment import SERVO_PEERS, pythons, run
+from benchmarks.servo_peers.job import ServoJob
+from benchmarks.servo_runs import moving
+from benchmarks.teleop_figures import PeerFigures, StreamFigures, figures_of, gathered
+from benchmarks.teleop_streams import CYCLES, KINDS, PERIOD, Hand, Stream
+from dls_ik import DlsIkError, RobotModel
+from dls_ik.model.dh import DhRow
+
+ACCELERATION = 5.0  # [rad/s^2] limit of every joint
+FIVE_JOINTS = "5 joints"
+ARMS = ("wam7", "fr3", "ur5e", "xarm7", FIVE_JOINTS)
+PEER_COLUMNS = columns(
+    "peer; cycles :d; above the velocity limit :d; largest velocity / limit :.2f; largest "
+    "acceleration / limit :.1f; largest jerk [rad/s^3] :.0f; freezes :d; failed cycles [%] :.2f; "
+    "delay [s] :.3f; error after the delay [mm] :.3f; ends outside the limits :d; a cycle, median "
+    "[us] :.1f; 99.9 % [us] :.0f"
+)
+KIND_COLUMNS = columns(
+    "stream; peer; above the velocity limit :d; largest acceleration / limit :.1f; freezes :d; "
+    "failed cycles [%] :.2f; largest step [rad] :.4f; delay [s] :.3f; error after the delay [mm] "
+    ":.3f; error at the end [mm] :.3f; longest time outside the limits [s] :.2f"
+)
+
+
+def arm_named(name: str) -> RobotModel:
+    """Return an arm of this repository, or one with five joints like those of low-cost arms."""
+    if name != FIVE_JOINTS:
+        return moving(name)
+    half = 0.5 * np.pi
+    rows = [
+        DhRow(a=0.03, alpha=half, d=0.12, lower=-1.9, upper=1.9, velocity=2.0),
+        DhRow(a=0.116, alpha=0.0, d=0.0, lower=0.0, upper=3.3, velocity=2.0),
+        DhRow(a=0.135, alpha=0.0, d=0.0, lower=-3.0, upper=0.2, velocity=2.0),
+        DhRow(a=0.0, alpha=half, d=0.0, lower=-0.2, upper=3.2, velocity=2.0),
+        DhRow(a=0.0, alpha=0.0, d=0.16, lower=-2.8, upper=2.8, velocity=2.0),
+    ]
+    return RobotModel.from_dh(rows)
+
+
+def job_of(robot: RobotModel, streams: list[Stream]) -> ServoJob:
+    """Return the streams of an arm in the form given to every peer."""
+    return ServoJob(
+        arm_of(robot),
+        robot.velocity,
+        np.full(robot.n, ACCELERATION),
+        PERIOD,
+        np.stack([each.start for each in streams]),
+        np.stack([each.targets for each in streams]),
+        np.stack([each.has_arrived for each in streams]),
+    )
+
+
+def follow_all(
+    names: list[str], folder: Path, arms: list[str], count: int, seed: int
+) -> tuple[dict[str, dict[str, list[StreamFigures]]], dict[str, PeerFigures], list[str]]:
+    """Return the figures of all peers on all streams.
+
+    Returns:
+        The figures of each peer by kind of stream, those of all streams together, and notes.
+    """
+    jobs = []
+    for arm in arms:
+        robot, rng = arm_named(arm), np.random.default_rng([seed, len(jobs)])
+        hand = Hand(robot, np.full(robot.n, ACCELERATION), rng)
+        streams = [make(hand) for make in KINDS.values() for _ in range(count)]
+        jobs.append((job_of(robot, streams), streams))
+    by_kind: dict[str, dict[str, list[StreamFigures]]] = {}
+    whole: dict[str, PeerFigures] = {}
+    notes = []
+    for name, python in pythons(names, folder):
+        print(f"teleop: {name}", file=sys.stderr)
+        figures: dict[str, list[StreamFigures]] = {kind: [] for kind in KINDS}
+        runs = []
+        try:
+            for job, streams in jobs:
+                runs.append(run(name, python, job))
+                for stream, q, failed in zip(streams, runs[-1].q, runs[-1].has_failed, strict=True):
+                    figures[stream.kind].append(figures_of(job, stream, q, failed))
+        except DlsIkError as error:
+            notes.append(str(error))
+            continue
+        by_kind[name] = figures
+        whole[name] = gathered([each for rows in figures.values() for each in rows], runs)
+        notes.append(f"{name}: {PEERS[name].settings}; {runs[-1].versions}")
+    return by_kind, whole, notes
+
+
+def peer_row(name: str, f: PeerFigures) -> list[Any]:
+    """Return the row of a peer."""
+    return [
+        name, f.cycles, f.steps_above, f.velocity, f.acceleration, f.jerk, f.freezes,
+        100.0 * f.failed, f.delay, 1e3 * f.error, f.outside, 1e6 * f.median_time,
+        1e6 * f.slowest_time,
+    ]  # fmt: skip
+
+
+def kind_row(kind: str, name: str, found: list[StreamFigures]) -> list[Any]:
+    """Return the row of a peer for one kind of stream."""
+    cycles = sum(each.cycles for each in found)
+    return [
+        kind,
+        name,
+        sum(each.steps_above for each in found),
+        max(each.acceleration for each in found),
+        sum(each.freezes for each in found),
+        100.0 * sum(each.failed for each in found) / cycles,
+        max(each.largest_step for each in found),
+        float(np.median([each.delay for each in found])),
+        1e3 * float(np.median([each.error for each in found])),
+        1e3 * float(np.median([each.last_error for each in found])),
+        max(each.recovery for each in found),
+    ]
+
+
+def main() -> None:
+    """Run the league and print its tables."""
+    options = parser(__doc__, seed=0)
+    options.add_argument(
+        "--streams", type=positive, default=3, help=f"of each kind and arm, {CYCLES} cycles each"
+    )
+    options.add_argument("--arms", nargs="+", choices=ARMS, default=list(ARMS))
+    options.add_argument("--only", nargs="+", choices=list(PEERS), default=list(PEERS))
+    options.add_argument(
+        "--environment", type=Path, default=SERVO_PEERS, metavar="DIR", help="of the peers"
+    )
+    given = options.parse_args()
+    by_kind, whole, notes = follow_all(
+        given.only, given.environment, given.arms, given.streams, given.seed
+    )
+    peers = [peer_row(name, figures) for name, figures in whole.items()]
+    kinds = [
+        kind_row(kind, name, figures[kind]) for kind in KINDS for name, figures in by_kind.items()
+    ]
+    tables = [
+        Table("All streams", PEER_COLUMNS, peers),
+        Table("By kind of stream", KIND_COLUMNS, kinds),
+    ]
+    finish(given, tables, notes)
+
+
+if __name__ == "__main__":
+    guarded(main)

@@ -1,0 +1,91 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the comparison of servo-level packages on streams of teleoperation."""
+
+import numpy as np
+import pytest
+
+from benchmarks.servo_peers.adapters import PEERS, DlsIk
+from benchmarks.servo_peers.job import ServoJob, ServoRun
+from benchmarks.servo_peers.worker import follow
+from benchmarks.servo_runs import moving
+from benchmarks.teleop import ACCELERATION, job_of
+from benchmarks.teleop_figures import figures_of
+from benchmarks.teleop_streams import KINDS, PERIOD, Hand, judged
+from dls_ik import RobotModel
+
+
+@pytest.fixture
+def robot():
+    return moving("wam7")
+
+
+def hand_of(robot, seed):
+    return Hand(robot, np.full(robot.n, ACCELERATION), np.random.default_rng(seed))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_streams_have_reachable_targets_and_keep_the_limits_of_the_hand(robot, kind):
+    stream = KINDS[kind](hand_of(robot, 3))
+    assert stream.kind == kind
+    assert len(stream.targets) == len(stream.has_arrived) == len(stream.is_judged)
+    R = stream.targets[:, :3, :3]
+    assert np.allclose(R @ np.swapaxes(R, 1, 2), np.eye(3), atol=1e-9)
+    is_outside = (stream.start > robot.upper) | (stream.start < robot.lower)
+    assert is_outside.any() == (kind == "outside limits")
+    assert stream.has_arrived.all() == (kind not in ("headset", "dropout"))
+
+
+def test_controller_follows_a_hand_within_its_limits(robot):
+    stream = KINDS["clutch"](hand_of(robot, 5))
+    job = job_of(robot, [stream])
+    found = follow(job, DlsIk)
+    figures = figures_of(job, stream, found.q[0], found.has_failed[0])
+    assert figures.steps_above == figures.failed == 0
+    assert figures.acceleration < 1.0 + 1e-6
+    assert figures.error < 1e-3
+
+
+def test_figures_tell_jumps_rests_delays_and_starts_outside(robot):
+    hand = hand_of(robot, 8)
+    start = hand.draw()
+    q = hand.wander(start)
+    stream = judged("reaching", start, robot.fk(q))
+    job = job_of(robot, [stream])
+    none = np.zeros(len(q), bool)
+    exact = figures_of(job, stream, q, none)
+    assert exact.steps_above == exact.freezes == exact.delay == exact.recovery == 0
+    assert exact.error < 1e-12
+    assert 0.2 < exact.velocity <= 0.4 + 1e-9, "the share of the limits that a hand uses"
+    late = np.vstack([np.repeat(q[:1], 12, axis=0), q[:-12]])
+    assert figures_of(job, stream, late, none).delay == pytest.approx(12 * PERIOD)
+    jumped = q.copy()
+    jumped[500:] += 0.1
+    figures = figures_of(job, stream, jumped, none)
+    assert figures.steps_above == 1
+    assert figures.largest_step == pytest.approx(0.1, abs=0.02)
+    rested = np.repeat(q[:1], len(q), axis=0)
+    assert figures_of(job, stream, rested, none).freezes > 20
+    outside = q.copy()
+    outside[:70, 2] = robot.upper[2] + 0.01
+    assert figures_of(job, stream, outside, none).recovery == pytest.approx(71 * PERIOD)
+    outside[-1, 2] = robot.upper[2] + 0.01
+    assert figures_of(job, stream, outside, none).recovery == np.inf
+
+
+def test_jobs_and_answers_are_the_same_after_a_file(robot, tmp_path):
+    stream = KINDS["beyond reach"](hand_of(robot, 1))
+    job = job_of(robot, [stream])
+    job.save(tmp_path / "job.npz")
+    again = ServoJob.load(tmp_path / "job.npz")
+    assert again.arm.urdf(again.velocity) == job.arm.urdf(job.velocity)
+    assert np.array_equal(again.targets, job.targets)
+    same = RobotModel.from_urdf(again.arm.urdf(again.velocity))
+    assert np.allclose(same.fk(stream.start), robot.fk(stream.start), atol=1e-12)
+    run = ServoRun(np.ones((1, 2, 7)), np.ones((1, 2)), np.zeros((1, 2), bool), "numba 1")
+    run.save(tmp_path / "run.npz")
+    assert ServoRun.load(tmp_path / "run.npz").versions == "numba 1"
+
+
+def test_every_peer_states_its_settings_and_packages():
+    assert all(peer.settings and peer.packages for peer in PEERS.values())
