@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from dls_ik.model.robot import RobotModel
     from dls_ik.scene.planning_scene import PlanningScene
     from dls_ik.solver.method import method_names, method_table
+    from dls_ik.solver.path_timing import PathTrajectory, time_path
     from dls_ik.solver.result import IkBatchResult, IkPathResult, IkResult, Status
     from dls_ik.solver.robot_kinematics import RobotKinematics
     from dls_ik.solver.solutions import IkSolutions
@@ -46,6 +47,7 @@ __all__ = [
     "IkSolutions",
     "IkSolver",
     "ObjectiveTask",
+    "PathTrajectory",
     "PlanningScene",
     "Pose",
     "PostureTask",
@@ -60,6 +62,7 @@ __all__ = [
     "method_table",
     "play",
     "show",
+    "time_path",
 ]
 
 
@@ -81,6 +84,7 @@ __getattr__, __dir__ = on_first_use(
         "Stepper": "solver.stepper",
         "Task": "solver.task",
         "TaskStack": "solver.task_stack",
+        "PathTrajectory": "solver.path_timing",
         "SwivelTask": "solver.task_stack",
         "PostureTask": "solver.task_stack",
         "ObjectiveTask": "solver.task_stack",
@@ -91,5 +95,6 @@ __getattr__, __dir__ = on_first_use(
         "method_table": "solver.method",
         "play": "viewer.window",
         "show": "viewer.window",
+        "time_path": "solver.path_timing",
     },
 )

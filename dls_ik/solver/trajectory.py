@@ -95,30 +95,46 @@ def warn_of_speed(robot: RobotModel, t: Array, q: Array) -> None:
         LOG.warning(f"the path is up to {share.max():.3g} times the velocity limit of {names}")
 
 
-def csv_text(robot: RobotModel, t: Array, q: Array) -> str:
+def csv_text(
+    robot: RobotModel, t: Array, q: Array, v: Array | None = None, a: Array | None = None
+) -> str:
     """Return a timed joint path as CSV: a header, then one line per pose in full precision.
 
     Args:
         robot: Robot with the joint names.
         t: (b,) times [s].
         q: (b, n) joint path [rad or m].
+        v: (b, n) joint velocities [rad/s or m/s]; None: no columns of velocities.
+        a: (b, n) joint accelerations [rad/s^2 or m/s^2]; None: no columns of accelerations.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["t", *robot.joint_names])
-    for at, values in zip(t.tolist(), q.tolist(), strict=True):
+    given = {"": q, "velocity ": v, "acceleration ": a}
+    columns = {kind: values for kind, values in given.items() if values is not None}
+    writer.writerow(["t", *(kind + name for kind in columns for name in robot.joint_names)])
+    rows = np.hstack(list(columns.values()))
+    for at, values in zip(t.tolist(), rows.tolist(), strict=True):
         writer.writerow([repr(at), *map(repr, values)])
     return text.getvalue()
 
 
-def trajectory_message(robot: RobotModel, t: Array, q: Array, frame_id: str = "") -> Any:
-    """Return a ``trajectory_msgs/msg/JointTrajectory`` of positions that starts immediately.
+def trajectory_message(
+    robot: RobotModel,
+    t: Array,
+    q: Array,
+    frame_id: str = "",
+    v: Array | None = None,
+    a: Array | None = None,
+) -> Any:
+    """Return a ``trajectory_msgs/msg/JointTrajectory`` that starts immediately.
 
     Args:
         robot: Robot with the joint names.
         t: (b,) times [s]; the first point of the message is at time 0.
         q: (b, n) joint path [rad or m].
         frame_id: Frame in the header.
+        v: (b, n) joint velocities [rad/s or m/s]; None: points without velocities.
+        a: (b, n) joint accelerations [rad/s^2 or m/s^2]; None: points without accelerations.
 
     Raises:
         DlsIkError: If the ROS message packages are not installed.
@@ -132,9 +148,13 @@ def trajectory_message(robot: RobotModel, t: Array, q: Array, frame_id: str = ""
         ) from error
     message = messages.JointTrajectory(joint_names=list(robot.joint_names))
     message.header.frame_id = frame_id
-    for at, values in zip((t - t[0]).tolist(), q.tolist(), strict=True):
+    for i, (at, values) in enumerate(zip((t - t[0]).tolist(), q.tolist(), strict=True)):
         seconds, nanoseconds = divmod(round(at * NANOSECONDS_PER_SECOND), NANOSECONDS_PER_SECOND)
         start = durations.Duration(sec=seconds, nanosec=nanoseconds)
         point = messages.JointTrajectoryPoint(positions=values, time_from_start=start)
+        if v is not None:
+            point.velocities = v[i].tolist()
+        if a is not None:
+            point.accelerations = a[i].tolist()
         message.points.append(point)
     return message
