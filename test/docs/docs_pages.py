@@ -3,6 +3,7 @@
 """Pages as a reader sees them: their commands, and the blocks that show something."""
 
 import re
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -47,6 +48,7 @@ def pages() -> list[str]:
     return [path.relative_to(ROOT).as_posix() for path in paths]
 
 
+@cache
 def blocks(page: str) -> list[Block]:
     """The fenced blocks of a page; an indented one has the language "indented"."""
     found = []
@@ -75,6 +77,7 @@ def code_in_column(page: str, column: int) -> list[tuple[int, str]]:
     return found
 
 
+@cache
 def commands(page: str) -> list[Command]:
     """The commands of a page in their order, those in sentences among them."""
     found = []
@@ -91,6 +94,7 @@ def commands(page: str) -> list[Command]:
     return sorted(found, key=lambda command: command.line)
 
 
+@cache
 def _tokens(page: str):
     return MarkdownIt("commonmark").enable("table").parse((ROOT / page).read_text())
 

@@ -229,7 +229,7 @@ def test_requests_end_within_50_ms_of_their_timeout_while_fitting_meshes(kernel_
     The thread of the scene waits for a core most of the time, if others use the machine; so only
     the waits of other threads of the node count.
     """
-    meshes = [spikes(np.random.default_rng(k), NUM_TRIANGLES) for k in range(3)]
+    meshes = [spikes(np.random.default_rng(k), NUM_TRIANGLES) for k in range(2)]
     changes = [mesh_scene(mesh, k) for k, mesh in enumerate(meshes)]
     with ExitStack() as stack:
         echo = stack.enter_context(EchoProcess("-r", "__ns:=/built"))
