@@ -235,7 +235,7 @@ def solve_batch(
     """Solve for many poses independently; :meth:`dls_ik.IkSolver.solve_batch` has the arguments."""
     begin = time.perf_counter()
     poses = batch_poses(Ts, len(search.robot.tips), search.position_only)
-    starts = search.middle if seeds is None else _checked_seeds(seeds, search.robot)
+    starts = search.middle if seeds is None else checked_seeds(seeds, search.robot)
     b = len(poses)
     if len(starts) not in (1, b):
         raise JointValueError(f"{b} poses need {b} seeds or one for all; got {len(starts)} seeds")
@@ -252,7 +252,7 @@ def solve_batch(
         return batch_result(search, rows, status, success, begin)
 
     try:
-        _in_chunks(solve, b, workers, progress)
+        in_chunks(solve, b, workers, progress)
     except KeyboardInterrupt as error:
         begun = np.flatnonzero(status == Status.INTERRUPTED)
         put_back(rows, begun, search.new_rows(1))
@@ -329,7 +329,7 @@ def usable_cores() -> int:
     return (os.cpu_count() or 1) if affinity is None else len(affinity(0))
 
 
-def _in_chunks(
+def in_chunks(
     solve: Callable[[slice], None], b: int, threads: int, progress: Progress | None
 ) -> None:
     """Call `solve` for slices of b rows in several threads, in which kernels run without the GIL.
@@ -392,7 +392,7 @@ def batch_result(
     )
 
 
-def _checked_seeds(seeds: JointValues, robot: RobotModel) -> Array:
+def checked_seeds(seeds: JointValues, robot: RobotModel) -> Array:
     """Return validated seeds (b, n), or (1, n) for all poses [rad or m].
 
     Raises:

@@ -57,12 +57,10 @@ def solve_path(
 ) -> IkPathResult:
     """Solve for a path of poses; :meth:`dls_ik.IkSolver.solve_path` explains the arguments."""
     begin = time.perf_counter()
-    if not _is_positive(max_joint_step):
-        given = quoted(max_joint_step)
-        raise OptionError(f"max_joint_step must be a number above 0 [rad or m]; got {given}")
+    largest = checked_joint_step(max_joint_step)
     poses = batch_poses(Ts, len(search.robot.tips), search.position_only)
     start = None if seed is None else search.checked_seed(seed)
-    walk, b, i = _Walk(search, poses, start, max_joint_step), len(poses), 0
+    walk, b, i = _Walk(search, poses, start, largest), len(poses), 0
     while i < b:
         walk.step(i)
         i = 1 + (walk.repair(i) if walk.is_broken(i) else i)
@@ -321,7 +319,16 @@ def _largest_change(row: Rows, start: Array) -> float:
     return float(np.abs(row.best - start).max())
 
 
-def _is_positive(given: Any) -> bool:
-    """Return whether a value is a number above 0; infinity and huge integers are accepted."""
+def checked_joint_step(given: Any) -> float:
+    """Return `max_joint_step`, a number above 0; infinity and huge integers are accepted.
+
+    Raises:
+        OptionError: If it is not a number above 0.
+    """
     is_number = isinstance(given, Real) and not isinstance(given, bool)
-    return is_number and bool(given > 0)
+    if not (is_number and bool(given > 0)):
+        raise OptionError(
+            f"max_joint_step must be a number above 0 [rad or m]; got {quoted(given)}"
+        )
+    value: float = given
+    return value

@@ -149,6 +149,8 @@ class IkBatchResult:
     scene: SceneSnapshot | None = None  # scene at the call
     # (b,) pair of each pose, as in IkResult.pair_in_the_way; () without a scene
     pairs_in_the_way: tuple[Pair | None, ...] = ()
+    # Array (b, l) of the level_errors of each pose, see IkResult; (0, 0) without a TaskStack
+    level_errors: Array = field(default_factory=lambda: np.zeros((0, 0)))
 
     @property
     def clearance(self) -> Array:
@@ -203,6 +205,7 @@ class IkBatchResult:
             self.robot,
             self.scene,
             self.pairs_in_the_way[i] if self.pairs_in_the_way else None,
+            tuple(self.level_errors[i].tolist()) if len(self.level_errors) else (),
         )
 
     def _about(self) -> str:

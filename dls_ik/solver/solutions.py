@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,7 +41,7 @@ MAX_SEARCH_ROUNDS = 200
 
 @dataclass(frozen=True, eq=False, repr=False)
 class IkSolutions(NDArrayOperatorsMixin):
-    """Distinct solutions of one pose, the closest to the seed first.
+    """Distinct solutions of one pose, the closest to the seed first; of a stack, the best first.
 
     The result can be used like the array `q` of its configurations: in NumPy functions and
     arithmetic, by index, in loops and with ``len``. ``bool(result)`` is true if there is a
@@ -54,6 +54,8 @@ class IkSolutions(NDArrayOperatorsMixin):
     T: Array  # (k, 4, 4) desired pose of each tip [m]
     seed: Array  # (n,) seed [rad or m]; the solutions are sorted by their distance from the seed
     search: Search  # robot, task, options and scene with which the solutions were found
+    # Array (s, l) of the level_errors of each solution, see IkResult; (0, 0) without a TaskStack
+    level_errors: Array = field(default_factory=lambda: np.zeros((0, 0)))
 
     @property
     def robot(self) -> RobotModel:
@@ -145,7 +147,7 @@ def solve_all(search: Search, T: PoseLike, count: int, seed: JointValues | None)
     count = checked_count("count", count, 0)
     poses, near = search.checked(T, seed)
     n, weights = search.robot.n, search.problem.starts.joint_weights
-    kept = _distinct(search, np.empty((0, n + 2)), _nearest_solution(search, poses, near))
+    kept = distinct(search, np.empty((0, n + 2)), _nearest_solution(search, poses, near))
     if len(kept) or not search.proves_unreachable(poses)[0]:
         kept = _with_more(search, poses, near, kept, count)
     distances = ((kept[:, :n] - near) ** 2) @ weights
@@ -168,7 +170,7 @@ def _with_more(search: Search, poses: Array, near: Array, kept: Array, count: in
         Array (r, n + 2) of the solutions `kept`, followed by the new solutions.
     """
     if len(kept) < count and search.problem.has_table:
-        kept = _distinct(search, kept, _solutions(search, poses, None, near))
+        kept = distinct(search, kept, _solutions(search, poses, None, near))
     rng = np.random.default_rng(search.options.random_seed)
     low, high = _bounds_of_starts(search, near)
     num_fruitless = 0
@@ -176,7 +178,7 @@ def _with_more(search: Search, poses: Array, near: Array, kept: Array, count: in
         if len(kept) >= count or num_fruitless >= MAX_FRUITLESS_ROUNDS:
             break
         starts = rng.uniform(low, high, (STARTS_PER_ROUND, search.robot.n))
-        more = _distinct(search, kept, _solutions(search, poses, starts, near))
+        more = distinct(search, kept, _solutions(search, poses, starts, near))
         num_fruitless = 0 if len(more) > len(kept) else num_fruitless + 1
         kept = more
     return kept
@@ -255,7 +257,7 @@ def _admissible(
     return np.hstack([q, figures[:, :2]])[solved]
 
 
-def _distinct(search: Search, kept: Array, more: Array) -> Array:
+def distinct(search: Search, kept: Array, more: Array) -> Array:
     """Append to `kept` each solution of `more` that differs from all solutions in `kept` so far.
 
     Two solutions differ if, for some joint, the difference times the square root of the joint's

@@ -29,6 +29,7 @@ from dls_ik.solver.problem import build_problem
 from dls_ik.solver.result import IkBatchResult, IkPathResult, IkResult, Status
 from dls_ik.solver.search import Search, build_search
 from dls_ik.solver.solutions import IkSolutions, solve_all
+from dls_ik.solver.stack_calls import solve_all_levels, solve_batch_levels, solve_path_levels
 from dls_ik.solver.stack_problem import build_stack
 from dls_ik.solver.stack_search import StackSearch
 from dls_ik.solver.task import Task, Tasks, checked_tasks, too_few_joints
@@ -63,8 +64,7 @@ class IkSolver:
             joint limits. The other methods make one attempt from the seed unless `max_restarts` is
             given.
         task: A :class:`dls_ik.Task` for all tips, or a sequence with one for each tip, or a
-            :class:`dls_ik.TaskStack`, which :meth:`solve` uses; default: the full pose of every
-            tip.
+            :class:`dls_ik.TaskStack`; default: the full pose of every tip.
         scene: Scene in which answers must be collision-free. Each call uses the current state of
             the scene. The scene must belong to this robot, or to another chain of this robot.
         options: Fields of :class:`dls_ik.solver.options.SolverOptions`.
@@ -147,17 +147,10 @@ class IkSolver:
             OptionError: If the timeout, the task or a selection option is not valid.
             MethodError: If the method does not support the task or the selection.
         """
-        stack, of_tips = split_stack(task)
-        if task is None:
-            stack = self._stack
+        stack, of_tips = self._split(task)
         search = self._search_for(seed, of_tips, solve_type, max_joint_change, approximate)
-        if stack is not None and search.is_narrowed:
-            raise OptionError(
-                "max_joint_change cannot be combined with a task stack; keep joints close to "
-                "positions by a PostureTask instead"
-            )
         if stack is not None:
-            levels = self._stack_search(stack)
+            levels = self._levels(stack, search)
             return levels.solve(search, T, seed, self._timeout(timeout), time.perf_counter())
         begin = time.perf_counter()
         return solve_pose(search, T, seed, self._timeout(timeout), begin)
@@ -177,7 +170,11 @@ class IkSolver:
         The return value of the generator is the result. The timeout starts at the call of this
         method, and includes the time that the caller spends between two slices.
         """
-        self._refuse_stack("slices", task)
+        if self._stack is not None and len(self._stack.levels) > 1 and task is None:
+            raise OptionError(
+                "slices does not use the levels of a task stack; call solve, or give slices the "
+                "task of the tip, task=stack.tip_tasks"
+            )
         search = self._search_for(seed, task, solve_type, max_joint_change, approximate)
         begin = time.perf_counter()
         given = search.checked(T, seed)
@@ -187,7 +184,7 @@ class IkSolver:
         self,
         Ts: PoseLike,
         seeds: JointValues | None = None,
-        task: Tasks = None,
+        task: Tasks | TaskStack = None,
         *,
         threads: int | None = None,
         progress: Progress | None = None,
@@ -231,15 +228,18 @@ class IkSolver:
             if seeds is not None:
                 raise OptionError("seed and seeds are the same argument: give only one of them")
             seeds = seed
-        self._refuse_stack("solve_batch", task)
-        search = self._search_for(seeds, task, solve_type, max_joint_change, approximate)
+        stack, of_tips = self._split(task)
+        search = self._search_for(seeds, of_tips, solve_type, max_joint_change, approximate)
+        if stack is not None:
+            levels = self._levels(stack, search)
+            return solve_batch_levels(levels, search, Ts, seeds, threads, progress)
         return solve_batch(search, Ts, seeds, threads, progress)
 
     def solve_path(
         self,
         Ts: PoseLike,
         seed: JointValues | None = None,
-        task: Tasks = None,
+        task: Tasks | TaskStack = None,
         *,
         max_joint_step: float = 0.5,
         progress: Progress | None = None,
@@ -247,7 +247,8 @@ class IkSolver:
         """Find joint positions along a path; the answer of each pose is the seed of the next pose.
 
         With a scene, the solver also searches for answers between which the straight joint motions
-        are collision-free. The result lists the motions that collide nevertheless.
+        are collision-free. The result lists the motions that collide nevertheless. With a task
+        stack, answers are collision-free too, but motions between them are only checked.
 
         Args:
             Ts: As for :meth:`solve_batch`.
@@ -269,12 +270,19 @@ class IkSolver:
             OptionError: If `max_joint_step` or the task is not valid.
             MethodError: If the method does not support the task.
         """
-        self._refuse_stack("solve_path", task)
-        search = self._search_for(seed, task)
+        stack, of_tips = self._split(task)
+        search = self._search_for(seed, of_tips)
+        if stack is not None:
+            levels = self._levels(stack, search)
+            return solve_path_levels(levels, search, Ts, seed, max_joint_step, progress)
         return solve_path(search, Ts, seed, max_joint_step, progress)
 
     def solve_all(
-        self, T: PoseLike, count: int = 16, seed: JointValues | None = None, task: Tasks = None
+        self,
+        T: PoseLike,
+        count: int = 16,
+        seed: JointValues | None = None,
+        task: Tasks | TaskStack = None,
     ) -> IkSolutions:
         """Find distinct solutions of one pose, the closest to the seed first.
 
@@ -284,6 +292,9 @@ class IkSolver:
         solution closest to the seed is returned. A redundant arm has infinitely many solutions, of
         which distinct examples are returned; :attr:`dls_ik.IkSolutions.families` tells which of
         them self-motion connects.
+
+        With a task stack, the solutions are distinct local minima of its levels at which the tips
+        reach their task. They are sorted by the priority of their errors, the best one first.
 
         Args:
             T: As for :meth:`solve`.
@@ -302,8 +313,10 @@ class IkSolver:
             OptionError: If `count` or the task is not valid.
             MethodError: If the method does not support the task.
         """
-        self._refuse_stack("solve_all", task)
-        search = self._search_for(seed, task)
+        stack, of_tips = self._split(task)
+        search = self._search_for(seed, of_tips)
+        if stack is not None:
+            return solve_all_levels(self._levels(stack, search), search, T, count, seed)
         return solve_all(search, T, count, seed)
 
     def explain(self, result: IkResult, task: Tasks = None, T: PoseLike | None = None) -> str:
@@ -396,17 +409,22 @@ class IkSolver:
         search.load_kernels()
         return search
 
-    def _refuse_stack(self, call: str, task: Tasks) -> None:
-        """Raise an error if a call without its own task would ignore levels of the solver's stack.
+    def _split(self, task: Tasks | TaskStack) -> tuple[TaskStack | None, Tasks]:
+        """Return the stack of a call, or None, and the task of the tips; None: the solver's."""
+        return (self._stack, None) if task is None else split_stack(task)
+
+    def _levels(self, stack: TaskStack, search: Search) -> StackSearch:
+        """Return the search for the stack of a call.
 
         Raises:
-            OptionError: If the solver has a stack and the call has no task.
+            OptionError: If `max_joint_change` of the call is finite.
         """
-        if self._stack is not None and len(self._stack.levels) > 1 and task is None:
+        if search.is_narrowed:
             raise OptionError(
-                f"{call} does not use the levels of a task stack; call solve for each pose, or "
-                f"give {call} the task of the tip, task=stack.tip_tasks"
+                "max_joint_change cannot be combined with a task stack; keep joints close to "
+                "positions by a PostureTask instead"
             )
+        return self._stack_search(stack)
 
     def _check_scene(self, scene: PlanningScene) -> None:
         """Check that a scene belongs to the robot.

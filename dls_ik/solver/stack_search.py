@@ -44,6 +44,13 @@ class _Candidate(NamedTuple):
     iterations: int
 
 
+class Improved(NamedTuple):
+    """Minimum of the levels that one start leads to."""
+
+    result: IkResult
+    cost: Array  # (l,) costs of the levels, to compare minima by priority
+
+
 class StackSearch:
     """Searches configurations for a stack of tasks.
 
@@ -62,6 +69,23 @@ class StackSearch:
         self._problem, self._starts_at_tips = problem, starts_at_tips
         self._box = boxed(problem.params)
 
+    @property
+    def num_levels(self) -> int:
+        """Number of levels of the stack."""
+        return len(self._problem.params.ends)
+
+    def improve(self, search: Search, T: Array, q: Array) -> Improved:
+        """Return the minimum of the levels that a start leads to.
+
+        Args:
+            search: Search for the task of the tips, within the current scene.
+            T: (k, 4, 4) desired poses of the tips.
+            q: (n,) start [rad or m].
+        """
+        begin = time.perf_counter()
+        found = self._minimise(self._problem.poses(T), q)
+        return Improved(self._result(search, found, found.iterations, 0, begin), found.cost)
+
     def solve(
         self, search: Search, T: PoseLike, seed: JointValues | None, timeout: float, begin: float
     ) -> IkResult:
@@ -79,9 +103,9 @@ class StackSearch:
         iterations, restarts = 0, -1
         starts = self._starts(search, T, seed, timeout, begin)
         first = next(starts)
-        if self._starts_at_tips and not first.success:
-            return first
         best = self._minimise(targets, first.q, 0)
+        if self._starts_at_tips and not first.success:
+            return first._replace(level_errors=self._level_errors(best.e))
         for start in itertools.chain((first,), starts):
             restarts += 1
             iterations += start.iterations
