@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from dls_ik.solver.robot_kinematics import RobotKinematics
     from dls_ik.solver.solutions import IkSolutions
     from dls_ik.solver.solver import IkSolver
+    from dls_ik.solver.stack_file import load_stack
     from dls_ik.solver.stepper import Stepper
     from dls_ik.solver.task import Task
     from dls_ik.solver.task_stack import (
@@ -58,6 +59,7 @@ __all__ = [
     "SwivelTask",
     "Task",
     "TaskStack",
+    "load_stack",
     "method_names",
     "method_table",
     "play",
@@ -91,6 +93,7 @@ __getattr__, __dir__ = on_first_use(
         "FrameTask": "solver.task_stack",
         "CouplingTask": "solver.task_stack",
         "CenterOfMassTask": "solver.task_stack",
+        "load_stack": "solver.stack_file",
         "method_names": "solver.method",
         "method_table": "solver.method",
         "play": "viewer.window",
