@@ -23,6 +23,7 @@ from dls_ik.cli.options import (
     start_values,
 )
 from dls_ik.cli.pose import read_poses, unit_options, warn_far_poses
+from dls_ik.cli.redundancy import ChosenRedundancy, redundancy_options
 from dls_ik.cli.terminal import figure, print_method_table, stdout_console
 from dls_ik.solver.method import KDL_METHODS
 from dls_ik.tables import print_note
@@ -71,6 +72,7 @@ EPILOG = (
     help="Target, as for solve.  [default: the pose; the position if the tip cannot move in all "
     "six directions]",
 )
+@redundancy_options
 @unit_options
 @plugin_option
 @settings_option
@@ -83,6 +85,7 @@ def compare(
     rate: float | None,
     seed: tuple[str, ...],
     task: str | None,
+    freedom: ChosenRedundancy,
     deg: bool,
     mm: bool,
     settings: dict[str, Any],
@@ -101,12 +104,24 @@ def compare(
         )
     if path_name in PATHS and (rate is not None or seed):
         raise click.UsageError("--rate and --seed need a file of poses as --path")
+    unused = freedom.stack_option or ("--weights" if freedom.weights else "")
+    if unused:
+        raise click.UsageError(
+            f"{unused} cannot be used: compare makes bare steps toward the task of the tip, "
+            f"without levels or weights; dls-ik solve and view accept {unused}"
+        )
     robot = chosen.read()
+    start = start_values(robot, seed, deg)
+    frozen = freedom.frozen_positions(robot, start, deg)
+    if frozen:
+        moving = np.array([name not in frozen for name in robot.joint_names])
+        robot = robot.locked(frozen)
+        start = None if start is None else start[moving]
     from dls_ik.solver.comparison import compare_on_path
     from dls_ik.solver.hard_paths import default_task
 
     wanted = default_task(robot) if task is None else parse_task(task)
-    path = _path(robot, wanted, path_name, rate, seed, deg, mm)
+    path = _path(robot, wanted, path_name, rate, start, deg, mm)
     found = compare_on_path(robot, names, path, wanted, **settings)
     if plot is not None:
         from dls_ik.plot import path_comparison
@@ -120,7 +135,7 @@ def _path(
     task: Task | None,
     name: str,
     rate: float | None,
-    seed: tuple[str, ...],
+    start: Array | None,
     deg: bool,
     mm: bool,
 ) -> PosePath:
@@ -144,7 +159,7 @@ def _path(
     dt = 1.0 / (rate or DEFAULT_RATE)
     if rate is None and given.times is not None:
         dt = _time_step(name, given.times)
-    start = _start(robot, task, given.poses[0], start_values(robot, seed, deg))
+    start = _start(robot, task, given.poses[0], start)
     return PosePath(f"along {name}", given.poses, dt, start)
 
 

@@ -299,6 +299,30 @@ def joint_vector(
     Raises:
         click.UsageError: If the positions are not valid.
     """
+    named = named_values(robot, given, option, deg)
+    q = robot.clip(np.zeros(robot.n))
+    for i, name in enumerate(robot.joint_names):
+        q[i] = named.pop(name, q[i])
+    return q, named
+
+
+def named_values(
+    robot: RobotModel, given: tuple[str, ...], option: str, deg: bool = False
+) -> dict[str, float]:
+    """Convert joint positions given as ``0.1,0.2`` or ``j1=0.1,j2=0.2`` to positions by joint name.
+
+    Args:
+        robot: Robot with n joints in the chain.
+        given: Values of the option, which may be repeated.
+        option: Name of the option, for messages.
+        deg: Whether positions of revolute joints are in degrees.
+
+    Returns:
+        Positions [rad or m]; only those of the given joints.
+
+    Raises:
+        click.UsageError: If the positions are not valid.
+    """
     parse = _parse_by_name if any("=" in words for words in given) else _parse_in_order
     try:
         named = parse(robot, given)
@@ -309,10 +333,7 @@ def joint_vector(
         named |= {name: float(np.radians(named[name])) for name in turning}
     else:
         warn_large_angles(option, [named[name] for name in turning])
-    q = robot.clip(np.zeros(robot.n))
-    for i, name in enumerate(robot.joint_names):
-        q[i] = named.pop(name, q[i])
-    return q, named
+    return named
 
 
 def start_values(robot: RobotModel, seed: tuple[str, ...], deg: bool) -> Array | None:

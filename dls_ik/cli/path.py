@@ -27,17 +27,19 @@ from dls_ik.cli.options import (
     task_option,
 )
 from dls_ik.cli.pose import PoseFile, read_poses, unit_options, warn_far_poses
+from dls_ik.cli.redundancy import ChosenRedundancy, level_facts, redundancy_options
 from dls_ik.cli.terminal import ProgressBars, stdout_console
 from dls_ik.core.types import Array
 from dls_ik.errors import OptionError
 from dls_ik.tables import print_pairs
-from dls_ik.text import json_text
+from dls_ik.text import json_text, short
 
 if TYPE_CHECKING:
     from dls_ik.model.robot import RobotModel
     from dls_ik.solver.result import IkPathResult
     from dls_ik.solver.solver import IkSolver
     from dls_ik.solver.task import Task
+    from dls_ik.solver.task_stack import TaskStack
 
 EPILOG = (
     "POSES is a CSV file with the header x,y,z,qx,qy,qz,qw or x,y,z,roll,pitch,yaw, and t for "
@@ -78,6 +80,7 @@ FASTEST = "as fast as the velocity limits allow"
 @seed_option
 @method_option
 @task_option
+@redundancy_options
 @scene_options
 @click.option(
     "--max-joint-step",
@@ -105,6 +108,7 @@ def path(
     seed: tuple[str, ...],
     method: str,
     task: str,
+    freedom: ChosenRedundancy,
     around: ChosenScene,
     max_joint_step: float,
     deg: bool,
@@ -126,12 +130,16 @@ def path(
     from dls_ik.solver.solver import IkSolver
 
     scene = around.read(robot)
-    solver = IkSolver(robot, method, scene=scene, **settings, approximate=approximate)
     start = start_values(robot, seed, deg)
+    stack = freedom.read_stack(robot, task, deg)
+    arm, settings = freedom.freeze(robot, start, deg), freedom.with_weights(robot, settings)
+    solver = IkSolver(arm, method, scene=scene, **settings, approximate=approximate)
+    wanted = parse_task(task) if stack is None else stack
     with ProgressBars() as bars:
         count = bars.counter("poses")
-        result = solve_along(solver, given.poses, start, parse_task(task), max_joint_step, count)
-    trajectory = Trajectory(robot, given, result, *_path_times(robot, result.q, given.times, rate))
+        result = solve_along(solver, given.poses, start, wanted, max_joint_step, count)
+    times = _path_times(robot, result.q, given.times, rate)
+    trajectory = Trajectory(robot, given, result, *times, stack)
     facts = _summary(trajectory, max_joint_step)
     is_refused = bool(facts["missed"] or facts["collisions"]) and not approximate
     _warn_of(facts, max_joint_step, is_refused)
@@ -151,6 +159,7 @@ class Trajectory(NamedTuple):
     result: IkPathResult
     t: Array  # (b,) [s]
     source: str  # text that says how the times were determined
+    stack: TaskStack | None = None
 
     @property
     def q(self) -> Array:
@@ -165,7 +174,7 @@ def solve_along(
     solver: IkSolver,
     poses: Array,
     seed: Array | None,
-    task: Task | None,
+    task: Task | TaskStack | None,
     max_step: float,
     progress: Callable[[int, int], None],
 ) -> IkPathResult:
@@ -178,7 +187,7 @@ def solve_along(
         solver: Solver.
         poses: (b, 4, 4) poses to reach.
         seed: (n,) start configuration [rad or m], or None.
-        task: Components of the pose that are solved; None for all.
+        task: Components of the pose that are solved, or a stack; None for the whole pose.
         max_step: Maximum joint change between two poses [rad or m]; a larger change is a jump.
         progress: Called with the number of solved poses and the number of all poses.
     """
@@ -240,7 +249,7 @@ def _summary(trajectory: Trajectory, max_step: float) -> dict[str, Any]:
         trajectory: Trajectory.
         max_step: Joint changes between two poses above this value are jumps [rad or m].
     """
-    robot, given, result, t, source = trajectory
+    robot, given, result, t, source, stack = trajectory
     places, q = given.places, result.q
     missed = np.flatnonzero(result.status).tolist()
     steps = np.abs(np.diff(q, axis=0, prepend=q[:1]))  # (b, n) joint changes; the first row is 0
@@ -285,7 +294,14 @@ def _summary(trajectory: Trajectory, max_step: float) -> dict[str, Any]:
         "largest_share_of_velocity_limit": share.max(initial=0.0),
         "too_fast": [places[i + 1] for i in np.flatnonzero(share > 1.0 + 1e-6)],
         "seconds_to_solve": result.duration,
+        **({} if stack is None else {"levels": level_facts(stack, _largest(result.level_errors))}),
     }
+
+
+def _largest(errors: Array) -> list[float]:
+    """Return the largest of the errors (b, l) of each level; NaN for levels of objectives."""
+    found = ([x for x in column if not np.isnan(x)] for column in errors.T.tolist())
+    return [max(column, default=np.nan) for column in found]
 
 
 def _print_summary(facts: dict[str, Any], files: dict[str, str]) -> None:
@@ -294,6 +310,7 @@ def _print_summary(facts: dict[str, Any], files: dict[str, str]) -> None:
     pairs = [
         ("poses", f"{facts['poses']}, {facts['reached']} reached"),
         ("error", f"{facts['position_error']:.2g} m, {facts['rotation_error']:.2g} rad"),
+        *((f"level {k}", _level_text(each)) for k, each in enumerate(facts.get("levels", ()), 1)),
         ("largest step", _value_text(facts["largest_step"])),
         ("closest limit", _value_text(margin) if np.isfinite(margin["value"]) else "none"),
         ("duration", f"{facts['duration']:.4g} s, {facts['times']}"),
@@ -303,6 +320,12 @@ def _print_summary(facts: dict[str, Any], files: dict[str, str]) -> None:
         pairs.append(("fastest", f"{share:.3g} % of a velocity limit"))
     pairs += [("wrote", f"{name}: {about}") for name, about in files.items()]
     print_pairs(stdout_console(), pairs)
+
+
+def _level_text(level: dict[str, Any]) -> str:
+    """Return the largest error and the tasks of a level as text; objectives have no error."""
+    error = level["error"]
+    return f"up to {short(error)}: {level['tasks']}" if np.isfinite(error) else level["tasks"]
 
 
 def _value_text(facts: dict[str, Any]) -> str:

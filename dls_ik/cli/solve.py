@@ -28,6 +28,7 @@ from dls_ik.cli.options import (
     task_option,
 )
 from dls_ik.cli.pose import ChosenPose, pose_facts, pose_options, warn_far_poses
+from dls_ik.cli.redundancy import ChosenRedundancy, level_facts, redundancy_options, tip_task
 from dls_ik.cli.terminal import figure, limit, print_method_table, stdout_console
 from dls_ik.core.types import Array
 from dls_ik.tables import print_note, print_pairs, print_table
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from dls_ik.solver.solver import IkSolver
     from dls_ik.solver.stepper import Trace
     from dls_ik.solver.task import Task
+    from dls_ik.solver.task_stack import TaskStack
 
 EPILOG = (
     f"{ROBOT_HELP} Exit codes: 0 every method reached the pose, 1 a method did not, 2 bad input."
@@ -55,6 +57,7 @@ SAME_FAMILY = (
     "solutions with the same family number are connected by self-motion within the joint limits"
 )
 MAX_DRAWN_STEPS = 5000  # maximum number of steps that are drawn
+NEAREST_RULES = ("nearest", "distance")
 NEAR_MISS = 1e-3, 0.01  # [m], [rad] maximum errors for which looser tolerances are suggested
 DEFAULT_TOLERANCE = 1e-6  # [m or rad] default of both tolerances
 
@@ -81,6 +84,7 @@ DEFAULT_TOLERANCE = 1e-6  # [m or rad] default of both tolerances
     "seed), manipulability (most dexterous), clearance (farthest from collisions).",
 )
 @task_option
+@redundancy_options
 @scene_options
 @click.option(
     "--all", "count", type=click.IntRange(1, 10_000), metavar="N", help="List up to N solutions."
@@ -96,6 +100,7 @@ def solve(
     seed: tuple[str, ...],
     methods: str,
     task: str,
+    freedom: ChosenRedundancy,
     around: ChosenScene,
     settings: dict[str, Any],
     count: int | None,
@@ -111,12 +116,33 @@ def solve(
         raise click.UsageError("--method must be one or more methods; exactly one with --all")
     if asked["solve_type"] == "clearance" and not (around.srdf or around.files):
         raise click.UsageError("--solve-type clearance needs --srdf auto or --scene FILE")
+    is_nearest = asked["solve_type"] in NEAREST_RULES or settings.get("solve_type") in NEAREST_RULES
+    if freedom.weights and not (freedom.posture or is_nearest or count):
+        raise click.UsageError(
+            "--weights has no effect without --posture, --solve-type nearest or --all"
+        )
+    if plot is not None and freedom.stack_option:
+        raise click.UsageError(
+            f"--plot draws single steps of methods, which know no levels; leave out --plot or "
+            f"{freedom.stack_option}"
+        )
     output.check_outputs(plot=plot)
     robot = chosen.read()
     warn_far_poses("the pose", pose.T, robot)
     start = start_values(robot, seed, pose.deg)
     scene = around.read(robot)
-    question = Question(robot, pose.T, start, parse_task(task), settings, asked, scene)
+    stack = freedom.read_stack(robot, task, pose.deg)
+    question = Question(
+        robot,
+        pose.T,
+        start,
+        tip_task(stack, parse_task(task)),
+        freedom.with_weights(robot, settings),
+        asked,
+        scene,
+        stack,
+        freedom.freeze(robot, start, pose.deg),
+    )
     if count is None:
         messages = _compare(question, names, plot, as_json)
     else:
@@ -136,12 +162,19 @@ class Question(NamedTuple):
     settings: dict[str, Any]  # solver options
     asked: dict[str, Any]  # the arguments timeout, solve_type and approximate of a solve
     scene: PlanningScene | None = None
+    stack: TaskStack | None = None  # its tips have the task `task`
+    arm: RobotModel | None = None  # robot with frozen joints, if it differs from `robot`
+
+    @property
+    def wanted(self) -> Task | TaskStack | None:
+        """The stack, or the task of the tip without a stack."""
+        return self.task if self.stack is None else self.stack
 
     def solver(self, method: str) -> IkSolver:
         """Return a solver that uses a method with the given solver options."""
         from dls_ik.solver.solver import IkSolver
 
-        return IkSolver(self.robot, method, scene=self.scene, **self.settings)
+        return IkSolver(self.arm or self.robot, method, scene=self.scene, **self.settings)
 
     def facts(self) -> dict[str, Any]:
         """Return robot, target pose and seed as a JSON document."""
@@ -160,22 +193,32 @@ class Question(NamedTuple):
 def _list_solutions(question: Question, method: str, count: int, as_json: bool) -> list[str]:
     """Print up to `count` solutions of the pose; return an error message if none was found."""
     solver = question.solver(method)
-    found = solver.solve_all(question.T, count, question.seed, question.task)
+    found = solver.solve_all(question.T, count, question.seed, question.wanted)
+    levels = (
+        () if question.stack is None else level_facts(question.stack, found.level_errors.T.tolist())
+    )
     if as_json:
         joints = [question.robot.named(q) for q in found]
         errors = {
             "families": found.families,
             "position_errors": found.position_error,
             "rotation_errors": found.rotation_error,
+            **({"levels": levels} if levels else {}),
         }
         document = {**question.facts(), "method": solver.method, "solutions": joints, **errors}
         output.print_json(document)
     else:
         rows = [
-            [str(i), str(family), *(figure(x, 4) for x in q)]
-            for i, (q, family) in enumerate(zip(found, found.families, strict=True), start=1)
+            [
+                str(i + 1),
+                str(family),
+                *(figure(x, 4) for x in q),
+                *(short(level["error"][i]) for level in levels),
+            ]
+            for i, (q, family) in enumerate(zip(found, found.families, strict=True))
         ]
         headings = ["", "family", *question.robot.joint_names]
+        headings += [f"level {k}" for k in range(1, len(levels) + 1)]
         print_table(stdout_console(), headings, rows, left=())
         if found:
             print_note(stdout_console(), SAME_FAMILY)
@@ -208,9 +251,9 @@ def solve_by_each(question: Question, methods: Sequence[str]) -> dict[str, IkRes
     given = {name: value for name, value in question.asked.items() if value not in (None, False)}
     results = {}
     for solver in map(question.solver, methods):
-        solver.solve(question.T, question.seed, timeout=0.0, task=question.task)  # loads kernels
+        solver.solve(question.T, question.seed, timeout=0.0, task=question.wanted)  # loads kernels
         results[solver.method] = solver.solve(
-            question.T, question.seed, task=question.task, **given
+            question.T, question.seed, task=question.wanted, **given
         )
     return results
 
@@ -230,9 +273,15 @@ def _answer(question: Question, method: str, result: IkResult) -> dict[str, Any]
         "iterations": result.iterations,
         "restarts": result.restarts,
         "duration": result.duration,
+        **_level_facts(question.stack, result),
         "largest_change": None if seed is None else float(np.abs(q - seed).max()),
         **({} if question.scene is None else _clearance_facts(question.scene, result)),
     }
+
+
+def _level_facts(stack: TaskStack | None, result: IkResult) -> dict[str, Any]:
+    """Return a dict with the tasks and errors of the levels of a stack; empty without a stack."""
+    return {} if stack is None else {"levels": level_facts(stack, result.level_errors)}
 
 
 def _clearance_facts(scene: PlanningScene, result: IkResult) -> dict[str, Any]:
@@ -258,7 +307,7 @@ def _failures(question: Question, answers: list[dict[str, Any]]) -> list[str]:
     few = too_few_joints(question.robot, question.task)
     hint = ""
     if few and not all(answer["success"] for answer in answers):
-        solver = IkSolver(question.robot, scene=question.scene)
+        solver = IkSolver(question.arm or question.robot, scene=question.scene)
         reached = solver.reached_tasks(question.T)
         names = " or ".join(
             f"--task {name.partition('_')[0].partition('(')[0]}" for name in reached
@@ -312,10 +361,17 @@ def _print_answer(console: Console, question: Question, answer: dict[str, Any]) 
     pairs = [
         (answer["method"], f"{answer['status']}: {answer['explanation']}"),
         ("error", f"{position} m, {rotation} rad"),
+        *((f"level {k}", _level_text(each)) for k, each in enumerate(answer.get("levels", ()), 1)),
         *([("clearance", near)] if near else []),
         ("work", f"{work}, {short(1e3 * answer['duration'], 3)} ms"),
     ]
     print_pairs(console, pairs)
+
+
+def _level_text(level: dict[str, Any]) -> str:
+    """Return the error and the tasks of a level as text; objectives have no error."""
+    error = level["error"]
+    return level["tasks"] if np.isnan(error) else f"{short(error)}: {level['tasks']}"
 
 
 def _print_joints(console: Console, question: Question, answer: dict[str, Any]) -> None:
@@ -346,12 +402,14 @@ def _print_comparison(console: Console, answers: list[dict[str, Any]]) -> None:
             str(answer["iterations"]),
             str(answer["restarts"]),
             short(1e3 * answer["duration"], 3),
+            *(short(level["error"]) for level in answer.get("levels", ())),
             *([figure(answer["largest_change"])] if has_seed else []),
             *([figure(1e3 * answer["clearance"], 1)] if has_scene else []),
         ]
         for answer in answers
     ]
-    headings = COMPARISON if has_seed else COMPARISON[:-1]
+    levels = (f"level {k}" for k, _ in enumerate(answers[0].get("levels", ()), 1))
+    headings = (*COMPARISON[:-1], *levels, *COMPARISON[-1:] * has_seed)
     headings = (*headings, CLEARANCE_HEADING) if has_scene else headings
     print_method_table(console, headings, rows, left=(0, 1))
     if has_seed:

@@ -181,6 +181,7 @@ class StackSearch:
         position, rotation = largest_errors(task, e[of_tips]).tolist()
         success = position <= goal.position_tolerance and rotation <= goal.rotation_tolerance
         status = Status.SUCCESS if success else Status.MAX_RESTARTS
+        success = success or search.approximate
         if search.snapshot is not None and search.snapshot.in_collision(found.q[None])[0]:
             success, status = False, Status.IN_COLLISION
         return IkResult(

@@ -102,6 +102,18 @@ def test_no_solution_of_an_unreachable_pose_and_none_if_a_level_above_prevents_i
     assert not solver.solve_all(PATH[0], task=TaskStack(elbow, Task()))
 
 
+def test_closest_configuration_answers_if_it_is_asked_for(solver):
+    far = PATH[0].copy()
+    far[0, 3] += 0.6
+    assert not solver.solve(far).success
+    close = solver.solve(far, approximate=True)
+    assert close.success
+    assert close.status is not Status.SUCCESS
+    plain = IkSolver(WAM).solve(far, approximate=True)
+    np.testing.assert_allclose(close.position_error, plain.position_error, atol=0.01)
+    assert solver.solve_batch(far[None], approximate=True).success.all()
+
+
 def test_joint_change_limits_are_refused_in_batches(solver):
     with pytest.raises(OptionError, match="max_joint_change cannot be combined"):
         solver.solve_batch(PATH, HOME, max_joint_change=0.1)
