@@ -34,7 +34,7 @@ class ChosenRedundancy(NamedTuple):
     """Options of the redundancy as given on the command line."""
 
     stack: str | None = None  # file
-    swivel: float | None = None  # [rad], or [deg] with --deg
+    swivel: float | None = None  # angle in [rad], in [deg] with --deg
     posture: tuple[str, ...] = ()
     frozen: tuple[str, ...] = ()
     weights: tuple[str, ...] = ()
@@ -186,11 +186,8 @@ class ChosenRedundancy(NamedTuple):
         The arguments are those of :meth:`frozen_positions`.
         """
         positions = self.frozen_positions(robot, start, deg)
-        if not positions:
-            return robot
-        at = np.array([positions.get(name, np.nan) for name in robot.joint_names])
-        lower, upper = np.where(np.isnan(at), -np.inf, at), np.where(np.isnan(at), np.inf, at)
-        return robot.narrowed(lower, upper, near=np.nan_to_num(at))
+        near = {**dict.fromkeys(robot.joint_names, 0.0), **positions}
+        return robot.narrowed(positions, positions, near) if positions else robot
 
 
 def _check_joints(

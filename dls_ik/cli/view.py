@@ -33,6 +33,7 @@ from dls_ik.cli.options import (
     scene_options,
     text_option,
 )
+from dls_ik.cli.redundancy import ChosenRedundancy, redundancy_options
 
 if TYPE_CHECKING:
     from dls_ik.core.types import Array
@@ -46,6 +47,7 @@ DEFAULT_ROBOT = "wam"  # default robot
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
 WILDCARD_HOSTS = ("0.0.0.0", "::")  # noqa: S104  the server binds to them only if --host says so
 MAX_ARMS = 4
+NO_REDUNDANCY = ChosenRedundancy()
 
 
 @click.command(
@@ -61,6 +63,7 @@ MAX_ARMS = 4
     help="Part of the target that counts, as in solve. Default: the pose; the position if the arm "
     "has too few joints.",
 )
+@redundancy_options
 @scene_options
 @click.option("--replay", metavar="FILE", help="Replay a joint path: CSV or JSON of dls-ik path.")
 @click.option("--host", default="127.0.0.1", help="Address to listen on.")
@@ -78,6 +81,7 @@ def view(
     chosen: ChosenRobot,
     method: str,
     task: str | None,
+    freedom: ChosenRedundancy,
     around: ChosenScene,
     replay: str | None,
     host: str,
@@ -95,6 +99,11 @@ def view(
     The default ROBOT is wam; with --ros it is the robot of the node.
     """
     methods = _methods(method)
+    if ros and freedom != NO_REDUNDANCY:
+        raise click.UsageError(
+            "--stack, --swivel, --posture, --frozen and --weights cannot be combined with --ros; "
+            "set the parameters swivel, posture, frozen_joints and joint_weights of the node"
+        )
     if ros and (methods or task or replay or around.srdf):
         given = {"--method": methods, "--task": task, "--replay": replay}
         name = next((name for name, value in given.items() if value), "")
@@ -114,7 +123,8 @@ def view(
     if ros:
         source = remote(chosen if chosen.name else None, namespace, patience, around.files)
     else:
-        source = local(chosen._replace(name=chosen.name or DEFAULT_ROBOT), methods, task, around)
+        shown = chosen._replace(name=chosen.name or DEFAULT_ROBOT)
+        source = local(shown, methods, task, around, freedom)
     try:
         with output.record_sigint() as ended, source as arm:
             from dls_ik.viewer.page import serve
@@ -238,7 +248,11 @@ def _read_robot(chosen: ChosenRobot) -> RobotModel:
 
 @contextlib.contextmanager
 def local(
-    chosen: ChosenRobot, methods: Sequence[str], task: str | None, around: ChosenScene
+    chosen: ChosenRobot,
+    methods: Sequence[str],
+    task: str | None,
+    around: ChosenScene,
+    freedom: ChosenRedundancy = NO_REDUNDANCY,
 ) -> Iterator[ViewedArm]:
     """Yield an arm moved by a controller in this process; with several methods one arm for each.
 
@@ -247,6 +261,7 @@ def local(
         methods: Names of the methods; empty for the default.
         task: Components of the target that are followed; None selects the default for the robot.
         around: Scene options of the command line.
+        freedom: Options of the redundancy of the command line.
     """
     from dls_ik.model.load import find_urdf
 
@@ -255,12 +270,18 @@ def local(
 
     scene = around.read(robot)
     rows = default_task(robot) if task is None else parse_task(task)
+    stack = freedom.read_stack(robot, "position" if rows and task is None else task, deg=False)
+    frozen = freedom.frozen_positions(robot, None, deg=False)
+    options = freedom.with_weights(robot, {})
     note = ""
-    if task is None and rows is not None:
+    if task is None and rows is not None and not freedom.stack:
         note = f"{robot.n} joints: only the position of the target counts; --task pose changes this"
 
     def begin(clearance: Callable[[Array], Array]) -> tuple[Session, Sequence[Preset]]:
-        return local_session(robot, methods, rows, clearance, scene=scene)
+        return local_session(
+            robot, methods, rows if stack is None else stack, clearance, scene=scene,
+            frozen=frozen, **options,
+        )  # fmt: skip
 
     yield ViewedArm(robot, path, begin, note=note)
 

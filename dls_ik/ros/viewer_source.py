@@ -42,6 +42,7 @@ from dls_ik.ros.util import Throttle
 from dls_ik.ros.viewer_scene import NodeScene
 from dls_ik.servo import ServoState
 from dls_ik.text import quoted
+from dls_ik.viewer.redundancy import Redundancy
 from dls_ik.viewer.source import FOLLOWERS, Sample, TunableParameter, tunable_parameters
 
 try:
@@ -304,6 +305,8 @@ class NodeSource:
     can_place = False
     is_remote = True
     bare = None
+    redundancy = None
+    level_errors: tuple[float, ...] = ()
 
     def __init__(
         self,
@@ -388,6 +391,16 @@ class NodeSource:
         """
         raise DlsIkError(
             f"steps without limits are not available: {self.name} always respects its limits"
+        )
+
+    def set_redundancy(self, wanted: Redundancy) -> None:
+        """Raise an error; parameters of the node say what the arm does with its redundancy.
+
+        Raises:
+            DlsIkError: If this method is called.
+        """
+        raise DlsIkError(
+            f"set the parameters swivel, posture and frozen_joints of {self.name} instead"
         )
 
     def place(self, q: Array) -> None:

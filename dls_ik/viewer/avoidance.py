@@ -22,7 +22,8 @@ from dls_ik.solver.hard_paths import BARE_STEP_DURATION
 from dls_ik.solver.solver import IkSolver
 from dls_ik.solver.stepper import paced_stepper
 from dls_ik.solver.task import Tasks
-from dls_ik.viewer.source import LocalSource, Sample, sample_at
+from dls_ik.viewer.redundancy import Redundancy
+from dls_ik.viewer.source import NO_LEVELS, LocalSource, Sample, sample_at
 
 # Joint speed on a planned path relative to the velocity limit. A joint without a velocity limit is
 # treated as if its limit were 1 rad/s or m/s.
@@ -52,12 +53,11 @@ class AvoidingSource(LocalSource):
         method: str | None = None,
         start: Array | None = None,
         task: Tasks = None,
+        redundancy: Redundancy = NO_LEVELS,
         **options: Any,
     ) -> None:
         self._scene = scene
-        self._solver = IkSolver(
-            robot, task=task, scene=scene, timeout=GOAL_TIMEOUT, solve_type="distance"
-        )
+        self._solver = self._planning_solver(robot, task)
         still = robot.clip(np.zeros(robot.n))
         self._probe = paced_stepper(robot, default_method(robot), still, BARE_STEP_DURATION, task)
         bounded = np.where(np.isfinite(robot.velocity), robot.velocity, 1.0)
@@ -68,7 +68,30 @@ class AvoidingSource(LocalSource):
         self._asked: tuple[SceneSnapshot, Array] | None = None
         self._again = -math.inf  # start time of the last search [s]
         self._pair: Pair | None = None  # pair that blocks the motion
-        super().__init__(robot, method, start, task, **options)
+        super().__init__(robot, method, start, task, redundancy, **options)
+
+    def _planning_solver(self, robot: RobotModel, task: Tasks) -> IkSolver:
+        """Return the solver of the goals of planned paths."""
+        return IkSolver(
+            robot, task=task, scene=self._scene, timeout=GOAL_TIMEOUT, solve_type="distance"
+        )
+
+    def set_redundancy(self, wanted: Redundancy) -> None:
+        """Change levels and frozen joints; a planned path is discarded if other joints move."""
+        is_other = wanted.frozen != self.redundancy.frozen
+        super().set_redundancy(wanted)
+        if is_other:
+            with self._lock:
+                self._path, self._search = [], None
+
+    def _arm_at(self, q: Array) -> RobotModel:
+        """Return the robot whose frozen joints can only be where they are in q (n,) [rad or m]."""
+        frozen = self.redundancy.frozen
+        if not frozen:
+            return self.robot
+        still = self.robot.clip(q)
+        held = {name: x for name, x in self.robot.named(still).items() if name in frozen}
+        return self.robot.narrowed(held, held, near=still)
 
     def place(self, q: Array) -> None:
         """Set the joint positions (n,) [rad or m] without motion, even if they are in collision."""
@@ -104,9 +127,12 @@ class AvoidingSource(LocalSource):
         is_same = asked is not None and asked[0] is world and np.array_equal(asked[1], target)
         if now >= self._again + (SAME_SEARCH_INTERVAL if is_same else NEW_SEARCH_INTERVAL):
             self._again, self._asked = now, (world, target)
-            seed = int(1e3 * max(now, 0.0))
+            seed, arm = int(1e3 * max(now, 0.0)), self._arm_at(q)
+            solver = self._solver
+            if arm is not self.robot:
+                solver = self._planning_solver(arm, self.task)
             self._search = self._executor.submit(
-                plan_motion, self._solver, world, q, target, max_nodes=MAX_SEARCH_NODES, seed=seed
+                plan_motion, solver, world, q, target, max_nodes=MAX_SEARCH_NODES, seed=seed
             )
 
     def _take_plan(self) -> None:

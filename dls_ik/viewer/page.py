@@ -27,6 +27,7 @@ from dls_ik.viewer.panels import (
 )
 from dls_ik.viewer.plots import CONDITIONING_TAB, MOTION_TAB, Plots, joint_bars, speed_unit
 from dls_ik.viewer.presets import Preset
+from dls_ik.viewer.redundancy_panel import RedundancyPanel
 from dls_ik.viewer.replay import ReplayPath
 from dls_ik.viewer.scene import PHONE, SHEET, SceneView
 from dls_ik.viewer.server import set_theme
@@ -105,6 +106,7 @@ class Page:
         with gui.add_folder("Joints"):
             self._bars = gui.add_html("")
         self._joints = JointPanel(server, session)
+        self._redundancy = RedundancyPanel(server, session)
         self._target = TargetPanel(server, session)
         self._replay = ReplayPanel(server, session)
         with gui.add_folder("Show"):
@@ -154,6 +156,7 @@ class Page:
             self._controls.update(views)
             self._methods.update()
             self._joints.update(qs[0])
+            self._redundancy.update(qs[0])
             self._target.update(views[0].sample)
             self._replay.update()
             if self._obstacles is not None:

@@ -11,18 +11,21 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
 from dls_ik.core.types import Array
+from dls_ik.errors import DlsIkError
 from dls_ik.model.robot import RobotModel
 from dls_ik.solver.hard_paths import BARE_STEP_DURATION
 from dls_ik.solver.task import Task, Tasks, too_few_joints
+from dls_ik.solver.task_stack import TaskStack
 from dls_ik.viewer.gains import ArmGains, CurrentGains
 from dls_ik.viewer.plots import CsvRecorder, CurveHistory, Measures, measure
 from dls_ik.viewer.presets import Preset, make_presets, pair_in_the_way, start_configuration
+from dls_ik.viewer.redundancy import Redundancy
 from dls_ik.viewer.replay import ReplayPath
 from dls_ik.viewer.source import LocalSource, Sample, Source
 
@@ -117,6 +120,11 @@ class Session:
     def is_recording(self) -> bool:
         """Whether the motion of the arms is being recorded."""
         return self._recorder is not None
+
+    @property
+    def redundancy(self) -> Redundancy | None:
+        """What the arms do with their redundancy; None if the page cannot change it."""
+        return self._sources[0].redundancy
 
     @property
     def bare(self) -> bool | None:
@@ -265,6 +273,8 @@ class Session:
                 q = self._views[0].sample.q.copy() if self._views else None
                 source = self._make_source(method, q)
                 source.set_bare(bool(self.bare))
+                if self.redundancy is not None:
+                    source.set_redundancy(self.redundancy)
                 self._sources.append(source)
                 if self.target is not None:
                     source.set_target(self.target)
@@ -286,6 +296,21 @@ class Session:
         with self._lock:
             for source in self._sources:
                 source.set_bare(bare)
+
+    def set_redundancy(self, wanted: Redundancy) -> None:
+        """Change the levels and the frozen joints of all arms, or of none if one refuses them."""
+        with self._lock:
+            changed: list[tuple[Source, Redundancy]] = []
+            try:
+                for source in self._sources:
+                    before = source.redundancy
+                    source.set_redundancy(wanted)
+                    if before is not None:
+                        changed.append((source, before))
+            except DlsIkError:
+                for source, before in changed:
+                    source.set_redundancy(before)
+                raise
 
     def play(self, preset: Preset) -> None:
         """Start a preset: use its methods, kind of steps, start configuration and moving target."""
@@ -413,10 +438,12 @@ def _collision_clearance(
 def local_session(
     robot: RobotModel,
     methods: Sequence[str] = (),
-    task: Tasks = None,
+    task: Tasks | TaskStack = None,
     clearance: Callable[[Array], Array] | None = None,
     has_presets: bool = True,
     scene: PlanningScene | None = None,
+    frozen: Mapping[str, float] | None = None,
+    **options: Any,
 ) -> tuple[Session, Sequence[Preset]]:
     """Return a session of arms that this process simulates, and presets for the robot.
 
@@ -427,32 +454,41 @@ def local_session(
         clearance: See :func:`dls_ik.viewer.presets.start_configuration`.
         has_presets: Whether to compute presets.
         scene: Scene of the robot. The arms avoid collisions; the page shows and changes the scene.
+        frozen: Positions of joints that do not move, by name [rad or m].
+        options: Options of the controllers and their methods, such as `joint_weights`.
 
     Raises:
         MethodError: If a method is unknown or cannot follow a target.
         SceneError: If the scene belongs to another robot.
+        OptionError: If the first level of a stack is not the task of the tips alone.
+        LimitsError: If the position of a frozen joint is outside its limits.
     """
+    tips, redundancy = Redundancy.of(task, robot)
+    redundancy = redundancy._replace(frozen=tuple(frozen or ()))
     start = start_configuration(
-        robot, clearance if scene is None else _collision_clearance(scene, clearance)
+        robot.narrowed(frozen, frozen, near={**dict.fromkeys(robot.joint_names, 0.0), **frozen})
+        if frozen
+        else robot,
+        clearance if scene is None else _collision_clearance(scene, clearance),
     )
 
     def make_source(method: str | None, q: Array | None) -> LocalSource:
         if scene is None:
-            source = LocalSource(robot, method, start, task)
+            source = LocalSource(robot, method, start, tips, redundancy, **options)
         else:
             from dls_ik.viewer.avoidance import AvoidingSource
 
-            source = AvoidingSource(robot, scene, method, start, task)
+            source = AvoidingSource(robot, scene, method, start, tips, redundancy, **options)
         if q is not None:
             source.place(q)
         return source
 
     session = Session(make_source(next(iter(methods), None), None), make_source)
-    session.scene, session.task = scene, task
+    session.scene, session.task = scene, tips
     for arm, method in enumerate(methods[:MAX_ARMS]):
         session.set_method(arm, method)
     session.drag_target(robot.fk(start))
-    return session, make_presets(robot, start, task) if has_presets else ()
+    return session, make_presets(robot, start, tips) if has_presets else ()
 
 
 def default_task(robot: RobotModel) -> Tasks:

@@ -18,11 +18,11 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from dls_ik.core.types import Array, TaskParams
-from dls_ik.errors import MethodError
+from dls_ik.errors import DlsIkError, MethodError
 from dls_ik.model.robot import RobotModel
 from dls_ik.servo import Controller, ServoState
 from dls_ik.servo.local_ik import LocalIk, default_method
-from dls_ik.servo.options import HOLD, ControllerOptions, split_options
+from dls_ik.servo.options import HOLD, ControllerOptions, motion_limits, split_options
 from dls_ik.solver.hard_paths import BARE_STEP_DURATION
 from dls_ik.solver.method import AUTO_METHOD, KDL_METHODS, method_names, parse_method
 from dls_ik.solver.options import SolverOptions
@@ -31,6 +31,7 @@ from dls_ik.solver.problem import largest_errors
 from dls_ik.solver.stepper import Stepper, paced_stepper
 from dls_ik.solver.task import Tasks, is_full_pose
 from dls_ik.viewer.gains import directional_gains
+from dls_ik.viewer.redundancy import Redundancy
 
 
 class Sample(NamedTuple):
@@ -131,6 +132,17 @@ class Source(Protocol):
     def reset(self) -> None:
         """Clear the target and faults; return to the initial configuration if ``can_place``."""
 
+    @property
+    def redundancy(self) -> Redundancy | None:
+        """What the arm does with its redundancy; None if the page cannot change it."""
+
+    @property
+    def level_errors(self) -> tuple[float, ...]:
+        """Norm of the scaled error of each level, that of the tips first; () without levels."""
+
+    def set_redundancy(self, wanted: Redundancy) -> None:
+        """Change what the arm does with its redundancy, from the current state of the arm."""
+
     def gains(self, q: Array, size: float) -> Array | None:
         """Return the gains (k,) of the current method along the singular directions at q.
 
@@ -177,6 +189,7 @@ TUNABLE_ALWAYS = ("alpha",)
 SLIDER_STEPS = 200  # minimum number of steps of a slider
 SLIDER_SPAN = 5.0  # maximum of a slider relative to the value, even if larger values are valid
 NOT_TUNABLE = ("obstacle",)  # choices that are not offered, because they need further options
+NO_LEVELS = Redundancy()
 
 
 class _Controlled:
@@ -193,6 +206,16 @@ class _Controlled:
     def seed(self, q: Array) -> None:
         self.controller.reset()
         self.controller.seed(q)
+
+    @property
+    def level_errors(self) -> tuple[float, ...]:
+        return self.controller.level_errors
+
+    def change_targets(self, swivel: float | None, posture: Mapping[str, float]) -> None:
+        if swivel is not None:
+            self.controller.set_swivel(swivel)
+        if posture:
+            self.controller.set_posture(posture)
 
     def step(self, T: Array | None, now: float, dt: float) -> Sample:
         """Run one cycle of the controller, and return the state of the arm.
@@ -232,6 +255,18 @@ class _Limited:
     def seed(self, q: Array) -> None:
         self._local_ik.reset(q)
 
+    @property
+    def level_errors(self) -> tuple[float, ...]:
+        lower = self._local_ik.lower_levels
+        return () if lower is None else lower.residuals
+
+    def change_targets(self, swivel: float | None, posture: Mapping[str, float]) -> None:
+        lower = self._local_ik.lower_levels
+        if lower is not None and swivel is not None:
+            lower.set_swivel(swivel)
+        if lower is not None and posture:
+            lower.set_posture(posture)
+
     def step(self, T: Array | None, now: float, dt: float) -> Sample:
         before = self._local_ik.q
         out = self._local_ik.step(T, dt)
@@ -255,6 +290,13 @@ class _Bare:
 
     def seed(self, q: Array) -> None:
         self._stepper.reset(q)
+
+    @property
+    def level_errors(self) -> tuple[float, ...]:
+        return ()
+
+    def change_targets(self, swivel: float | None, posture: Mapping[str, float]) -> None:
+        pass  # a step of a method knows no levels
 
     def step(self, T: Array | None, now: float, dt: float) -> Sample:
         before = self._stepper.q
@@ -327,13 +369,14 @@ class LocalSource:
     A :class:`dls_ik.servo.Controller` follows full poses of one tip, as in the node. For other
     tasks, or several tips, only the local step of the controller is used, without its planner. If
     bare steps are chosen, each call of ``step`` makes one step of a :class:`dls_ik.Stepper`,
-    without limits.
+    without limits, levels and frozen joints.
 
     Args:
         robot: Kinematic chain.
         method: Name from :func:`dls_ik.method_names`; default: the default of the controller.
         start: (n,) initial joint positions [rad or m]; default: 0, or the limit closest to 0.
-        task: See :class:`dls_ik.IkSolver`.
+        task: Task of the tips, see :class:`dls_ik.IkSolver`.
+        redundancy: Levels below the task of the tips, and frozen joints.
         options: Options of the controller and its method.
 
     Raises:
@@ -349,10 +392,12 @@ class LocalSource:
         method: str | None = None,
         start: Array | None = None,
         task: Tasks = None,
+        redundancy: Redundancy = NO_LEVELS,
         **options: Any,
     ) -> None:
         self.robot, self.task = robot, task
         self.bare = False
+        self.redundancy: Redundancy = redundancy
         self._executor = ThreadPoolExecutor(1, "solver")
         self._lock = threading.Lock()
         self._target: Array | None = None
@@ -415,6 +460,25 @@ class LocalSource:
         """
         if bare != self.bare:
             self._replace(self.method, self._options, bare)
+
+    @property
+    def level_errors(self) -> tuple[float, ...]:
+        """Norm of the scaled error of each level, that of the tips first; () without levels."""
+        return self._motion.level_errors
+
+    def set_redundancy(self, wanted: Redundancy) -> None:
+        """Change levels and frozen joints; the motion continues from its current state."""
+        with self._lock:
+            before, self.redundancy = self.redundancy, wanted
+            if wanted.has_form_of(before):
+                posture = wanted.posture(self.robot.joint_names)
+                self._motion.change_targets(wanted.swivel, posture)
+                return
+            try:
+                self._use_method(self.method, self._options, self.bare)
+            except DlsIkError:
+                self.redundancy = before
+                raise
 
     def place(self, q: Array) -> None:
         """Set the joint positions (n,) [rad or m] without motion, and discard the target."""
@@ -479,12 +543,17 @@ class LocalSource:
     def _build(self, method: str | None, options: Mapping[str, Any], bare: bool) -> _Motion:
         robot, task = self.robot, self.task
         name = method or default_method(robot)
+        wanted: Any = self.redundancy.with_tips(task)
+        more: dict[str, Any] = {"task": wanted, "frozen_joints": self.redundancy.frozen}
         if not bare and is_full_pose(robot, task):
-            return _Controlled(Controller(robot, name, self._executor, **options))
+            return _Controlled(Controller(robot, name, self._executor, **more, **options))
         stepper = self._stepper(name, options)
         if bare:
             return _Bare(stepper)
-        return _Limited(LocalIk(robot, name, task=task, **split_options(options)[1]), stepper)
+        own, method_options = split_options(options)
+        acceleration, _ = motion_limits(own, robot)
+        local_ik = LocalIk(robot, name, acceleration=acceleration, **more, **method_options)
+        return _Limited(local_ik, stepper)
 
     def _stepper(self, method: str, options: Mapping[str, Any]) -> Stepper:
         """Return a stepper that makes steps of a method without the controller around it.

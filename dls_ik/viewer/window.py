@@ -236,7 +236,8 @@ def open_viewer(
         robot: Robot to show.
         methods: Up to four names of methods, see :func:`dls_ik.method_names`; one arm for each.
         task: See :class:`dls_ik.IkSolver`; default: poses, or positions if the robot has too few
-            joints for poses.
+            joints for poses. The first level of a :class:`dls_ik.TaskStack` must be the task of the
+            tip alone; the page can change the other levels.
         host: Name or address of this machine.
         port: Port; 0 for any unused port.
         browser: Whether to open a browser; default: True if there is a screen and the program is

@@ -165,3 +165,11 @@ def test_stack_for_another_robot_is_refused(stack_file):
         "solve", "planar_2r", "--xyz", 1, 0, 0, "--task", "pose", "--stack", stack_file
     )
     assert "the swivel angle needs an arm with 7 joints" in message
+
+
+def test_view_refuses_levels_of_a_node_and_of_another_robot():
+    assert "cannot be combined with --ros; set the parameters swivel, posture" in refusal(
+        "view", "--ros", "--swivel", 0.3
+    )
+    message = refusal("view", "planar_2r", "--swivel", 0.3, "--no-browser", "--port", 0)
+    assert "the swivel angle needs an arm with 7 joints" in message
