@@ -14,6 +14,7 @@ from ros_wam import WAM, Q, stamped
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Empty
 
+from dls_ik import Task
 from dls_ik.errors import JointValueError, OptionError, PoseError
 from dls_ik.ros.client import IkClient, NotSpunError, ServiceMissingError
 
@@ -81,6 +82,19 @@ def test_invalid_arguments_raise_before_a_request_is_sent(asker):
         asker.solve(np.eye(4), timeout=-1.0)
     with pytest.raises(OptionError, match="elsewhere"):
         asker.solve(stamped(frame="wam_base"), frame="elsewhere")
+
+
+def test_free_axes_frozen_joints_and_bounds_are_part_of_a_request(asker):
+    seed = dict(zip(NAMES, Q + 0.01, strict=True))
+    answer = asker.solve(
+        WAM.fk(Q), seed, link="wam_tip", timeout=2.0, task=Task.pointing("z"),
+        frozen_joints=["wam_j3"], joint_bounds={"wam_j7": (Q[6] + 0.3, Q[6] + 0.5)},
+    )  # fmt: skip
+    assert answer.success, answer.message
+    q = answer.array(NAMES)
+    np.testing.assert_allclose(WAM.fk(q)[:3, 2:], WAM.fk(Q)[:3, 2:], atol=1e-5)
+    assert q[2] == seed["wam_j3"]
+    assert Q[6] + 0.3 - 1e-9 <= q[6] <= Q[6] + 0.5 + 1e-9
 
 
 def test_concurrent_asyncio_requests_are_all_solved(asker):

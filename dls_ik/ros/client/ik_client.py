@@ -28,7 +28,10 @@ from dls_ik.ros.client.connection import (
     ServiceMissingError,
     call_with_retry,
 )
+from dls_ik.ros.client.constraints import Bounds, Frozen, joint_constraints, task_constraints
 from dls_ik.ros.frames import matrix_from_pose, pose_from_matrix
+from dls_ik.solver.task import Task
+from dls_ik.solver.task_stack import TaskStack
 from dls_ik.text import listing
 
 # number of queued answers, including answers to other clients of the service
@@ -100,6 +103,9 @@ def ik_request(
     timeout: float = 0.0,
     avoid_collisions: bool = False,
     joint_names: Sequence[str] = (),
+    task: Task | TaskStack | None = None,
+    joint_bounds: Bounds | None = None,
+    frozen_joints: Frozen = (),
 ) -> GetPositionIK.Request:
     """Return a ``moveit_msgs/srv/GetPositionIK`` request.
 
@@ -112,11 +118,13 @@ def ik_request(
         timeout: Maximum solver time [s]; 0: the default of the server.
         avoid_collisions: Whether the solution must be collision-free.
         joint_names: (n,) joint names of `seed`, if it is an array.
+        task, joint_bounds, frozen_joints: See :meth:`IkClient.solve`.
 
     Raises:
         PoseError: If `pose` is not a rigid transform.
         JointValueError: If `seed` is an array whose size differs from that of `joint_names`.
-        OptionError: If `timeout` is out of range, or `frame` differs from the frame of a message.
+        OptionError: If `timeout` is out of range, `frame` differs from the frame of a message, or
+            constraints cannot express the task, the bounds or the frozen joints.
     """
     if not 0.0 <= timeout <= MAX_TIMEOUT:
         raise OptionError(f"timeout must be from 0 to {MAX_TIMEOUT:g} s; got {timeout:g}")
@@ -124,7 +132,14 @@ def ik_request(
     ik = request.ik_request
     ik.group_name, ik.ik_link_name = group, link
     ik.pose_stamped, ik.avoid_collisions = stamped_pose(pose, frame), avoid_collisions
-    ik.robot_state.joint_state = _joint_state(seed, joint_names)
+    ik.robot_state.joint_state = state = _joint_state(seed, joint_names)
+    stamped = ik.pose_stamped
+    if task is not None:
+        T = matrix_from_pose(stamped.pose)
+        ik.constraints = task_constraints(task, T, link, stamped.header.frame_id)
+    if joint_bounds or frozen_joints:
+        named = dict(zip(state.name, state.position, strict=False))
+        ik.constraints.joint_constraints = joint_constraints(joint_bounds, frozen_joints, named)
     whole = int(timeout)
     ik.timeout = Duration(sec=whole, nanosec=int(1e9 * (timeout - whole)))
     return request
@@ -338,6 +353,9 @@ class IkClient:
         group: str | None = None,
         timeout: float = 0.0,
         avoid_collisions: bool = False,
+        task: Task | TaskStack | None = None,
+        joint_bounds: Bounds | None = None,
+        frozen_joints: Frozen = (),
     ) -> IkAnswer:
         """Request joint positions that bring a link to a pose, and wait for the answer.
 
@@ -354,6 +372,12 @@ class IkClient:
             timeout: Maximum solver time [s]; 0: the default of the server.
             avoid_collisions: Whether the solution must be free of self-collisions and of
                 collisions with the planning scene of the server.
+            task: Task of the link, which may leave its orientation free or give tolerances; needs
+                `link`. With a stack of one level, :class:`dls_ik.FrameTask` constrain other links;
+                their targets are in `frame`. A request has no further levels.
+            joint_bounds: Lower and upper bound of joints by name [rad or m], within their limits.
+            frozen_joints: Joints that do not move: positions by name [rad or m], or names of joints
+                that stay where the seed is.
 
         Raises:
             ServiceMissingError: If no node offers the service.
@@ -361,10 +385,11 @@ class IkClient:
             NotSpunError: If no executor spins the given node.
             PoseError: If `pose` is not a rigid transform.
             JointValueError: If `seed` is an array whose size differs from that of `joint_names`.
-            OptionError: If `timeout` is out of range, or `frame` differs from the frame of a
-                message.
+            OptionError: If `timeout` is out of range, `frame` differs from the frame of a message,
+                or constraints cannot express the task, the bounds or the frozen joints.
         """
-        options = {"link": link, "frame": frame, "timeout": timeout}
+        options: dict[str, Any] = {"link": link, "frame": frame, "timeout": timeout}
+        options |= {"task": task, "joint_bounds": joint_bounds, "frozen_joints": frozen_joints}
         request = self.ik_request(
             pose, seed, group=group, avoid_collisions=avoid_collisions, **options
         )
