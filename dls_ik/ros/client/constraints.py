@@ -27,7 +27,7 @@ from dls_ik.solver.task_stack import FrameTask, TaskStack
 from dls_ik.text import listing, quoted
 
 MIN_REGION = 1e-6  # [m] smallest half length of a region, for axes without tolerance
-EULER, ROTATION_VECTOR = 0, 1  # values of OrientationConstraint.parameterization
+EULER_ANGLES, ROTATION_VECTORS = 0, 1  # values of OrientationConstraint.parameterization
 INSTEAD = (
     "for streams, ik_node has the parameters swivel, posture, joint_weights and stream_objective; "
     "in Python, IkSolver(robot, task=stack) solves the stack"
@@ -220,13 +220,13 @@ def _orientation_constraint(task: Task, T: Array, link: str, frame: str) -> Orie
     ]
     is_whole = not any(tolerances) or min(tolerances) >= math.pi
     if task.frame == "base" and task.angles == "vector":
-        is_expressible, kind = True, ROTATION_VECTOR
+        is_expressible, kind = True, ROTATION_VECTORS
     else:
         # The angles of Rx(a) Ry(b) Rz(c) are rotations about the target's axes if at most one of
         # them differs from zero, and b is at most a quarter turn.
         free = [axis for axis, tolerance in zip(AXES, tolerances, strict=True) if tolerance]
         single = len(free) == 1 and (free[0] != "y" or tolerances[1] < 0.5 * math.pi)
-        is_expressible, kind = is_whole or single or task.angles == "euler", EULER
+        is_expressible, kind = is_whole or single or task.angles == "euler", EULER_ANGLES
     if not is_expressible:
         raise OptionError(
             "constraints can leave the rotation about x or z of the target free, or all rotation, "
