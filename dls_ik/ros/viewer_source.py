@@ -39,6 +39,7 @@ from dls_ik.ros.services.executor import LatestOnlyExecutor
 from dls_ik.ros.servo.outputs import arrange_joints
 from dls_ik.ros.subscriptions import merge_bounded, subscribe_bounded
 from dls_ik.ros.util import Throttle
+from dls_ik.ros.viewer_redundancy import read_redundancy, redundancy_parameters
 from dls_ik.ros.viewer_scene import NodeScene
 from dls_ik.servo import ServoState
 from dls_ik.text import quoted
@@ -205,10 +206,24 @@ class NodeParameters:
             ServiceMissingError: If no node offers the service.
             NoAnswerError: If the node does not answer.
         """
-        message = Parameter(name, value=value).to_parameter_msg()
-        result = self._set.call(parameters=[message]).result
+        self.write_all([Parameter(name, value=value)])
+
+    def write_all(self, values: Sequence[Parameter]) -> None:
+        """Change parameters of the node, all or none.
+
+        Args:
+            values: Names and new values.
+
+        Raises:
+            OptionError: If the node refuses a value; the message gives the reason.
+            ServiceMissingError: If no node offers the service.
+            NoAnswerError: If the node does not answer.
+        """
+        messages = [each.to_parameter_msg() for each in values]
+        result = self._set.call(parameters=messages).result
         if not result.successful:
-            raise OptionError(result.reason or f"the node refuses {name} {value!r}")
+            given = ", ".join(f"{each.name} {each.value!r}" for each in values)
+            raise OptionError(result.reason or f"the node refuses {given}")
         self.read()
 
     def _values(self, names: Iterable[str], wait: float = 0.0) -> dict[str, Any]:
@@ -305,8 +320,7 @@ class NodeSource:
     can_place = False
     is_remote = True
     bare = None
-    redundancy = None
-    level_errors: tuple[float, ...] = ()
+    level_errors: tuple[float, ...] = ()  # the node does not publish them
 
     def __init__(
         self,
@@ -341,6 +355,11 @@ class NodeSource:
     def method(self) -> str:
         """Name of the method with which the node follows targets."""
         return self._parameters.current.stream_method
+
+    @property
+    def redundancy(self) -> Redundancy:
+        """Levels and frozen joints by the parameters of the node that were read last."""
+        return read_redundancy(self._parameters.current, self.robot)
 
     @property
     def parameters(self) -> Sequence[TunableParameter]:
@@ -394,14 +413,14 @@ class NodeSource:
         )
 
     def set_redundancy(self, wanted: Redundancy) -> None:
-        """Raise an error; parameters of the node say what the arm does with its redundancy.
+        """Change the parameters of the node for its levels and frozen joints.
 
         Raises:
-            DlsIkError: If this method is called.
+            OptionError: If a node cannot have these levels, or the node refuses them.
+            ServiceMissingError: If no node offers the service.
+            NoAnswerError: If the node does not answer.
         """
-        raise DlsIkError(
-            f"set the parameters swivel, posture and frozen_joints of {self.name} instead"
-        )
+        self._parameters.write_all(redundancy_parameters(wanted, self.robot))
 
     def place(self, q: Array) -> None:
         """Raise an error, because the arm of a node only follows targets.

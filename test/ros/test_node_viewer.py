@@ -15,6 +15,7 @@ from ros_streamer import HOME, Streamer, stamped
 from ros_wam import WAM
 from shape_msgs.msg import SolidPrimitive
 
+from dls_ik import PostureTask, SwivelTask
 from dls_ik.errors import DlsIkError, OptionError, SceneError
 from dls_ik.model.files import shipped_urdf
 from dls_ik.model.robot import RobotModel
@@ -23,6 +24,7 @@ from dls_ik.ros.client.connection import ServiceMissingError
 from dls_ik.ros.robot_source import DescribedRobot
 from dls_ik.ros.viewer_scene import shapes_of
 from dls_ik.ros.viewer_source import NodeSource
+from dls_ik.viewer.redundancy import Redundancy
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
@@ -115,6 +117,29 @@ def test_method_and_parameters_are_changed_in_the_node(source):
     assert source.method == "sdls+clamp"
     source.set_parameter("gamma_max", 0.5)
     source.set_method("ctp+sd+svf")
+
+
+def test_levels_and_frozen_joints_are_changed_in_the_node(source):
+    assert source.redundancy == Redundancy()
+    wanted = Redundancy().with_level(SwivelTask(0.3)).with_frozen("wam_j3", True)
+    posture = source.robot.named(HOME)
+    source.set_redundancy(wanted.with_level(PostureTask(posture)))
+    assert source.redundancy.swivel == 0.3
+    assert source.redundancy.posture(WAM.joint_names) == pytest.approx(posture)
+    assert source.redundancy.frozen == ("wam_j3",)
+    source.set_redundancy(source.redundancy.with_swivel(-0.2))
+    assert source.redundancy.swivel == -0.2
+    before = source.redundancy
+    for refused, words in (
+        (before.moved(0, 1), "in this order; got posture; swivel angle"),
+        (before._replace(frozen=("wam_j9",)), "wam_j9"),
+        (Redundancy().with_level(PostureTask({"wam_j1": 0.0})), "the posture of all joints"),
+    ):
+        with pytest.raises(OptionError, match=words):
+            source.set_redundancy(refused)
+        assert source.redundancy == before
+    source.set_redundancy(Redundancy())
+    assert source.redundancy == Redundancy()
 
 
 def test_scene_changes_are_synchronized_with_the_node(source, tmp_path):
