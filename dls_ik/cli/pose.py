@@ -57,7 +57,7 @@ def unit_options(command: Command) -> Command:
     """Add the flags --deg and --mm, which select the units of given values, to a command."""
     for name, words in (
         ("--mm", "Positions are in millimetres."),
-        ("--deg", "Roll, pitch and yaw are in degrees."),
+        ("--deg", "Angles, also of joints, are in degrees."),
     ):
         command = click.option(name, is_flag=True, help=words)(command)
     return command
