@@ -23,7 +23,7 @@ from dls_ik.cli.options import (
     start_values,
 )
 from dls_ik.cli.pose import read_poses, unit_options, warn_far_poses
-from dls_ik.cli.redundancy import ChosenRedundancy, redundancy_options
+from dls_ik.cli.redundancy import ChosenRedundancy, redundancy_options, tip_task
 from dls_ik.cli.terminal import figure, print_method_table, stdout_console
 from dls_ik.solver.method import KDL_METHODS
 from dls_ik.tables import print_note
@@ -104,11 +104,10 @@ def compare(
         )
     if path_name in PATHS and (rate is not None or seed):
         raise click.UsageError("--rate and --seed need a file of poses as --path")
-    unused = freedom.stack_option or ("--weights" if freedom.weights else "")
-    if unused:
+    if freedom.weights and not freedom.posture:
         raise click.UsageError(
-            f"{unused} cannot be used: compare makes bare steps toward the task of the tip, "
-            f"without levels or weights; dls-ik solve and view accept {unused}"
+            "--weights has no effect without --posture, because bare steps have no joint weights; "
+            "dls-ik view ROBOT --weights shows motion with them"
         )
     robot = chosen.read()
     start = start_values(robot, seed, deg)
@@ -121,8 +120,11 @@ def compare(
     from dls_ik.solver.hard_paths import default_task
 
     wanted = default_task(robot) if task is None else parse_task(task)
+    stack = freedom.read_stack(robot, "position" if wanted and task is None else task, deg)
+    wanted = tip_task(stack, wanted)
     path = _path(robot, wanted, path_name, rate, start, deg, mm)
-    found = compare_on_path(robot, names, path, wanted, **settings)
+    asked = wanted if stack is None else stack
+    found = compare_on_path(robot, names, path, asked, **settings)
     if plot is not None:
         from dls_ik.plot import path_comparison
 
@@ -224,6 +226,7 @@ def _print(found: PathComparison) -> None:
         "method", "steps", f"fastest [{speed}]", "error [mm]", "rms [mm]", "condition",
         f"to limit [{unit}]",
     )  # fmt: skip
+    lower = max(len(peak.levels) for peak in found.peaks().values())
     rows = [
         [
             name,
@@ -233,18 +236,21 @@ def _print(found: PathComparison) -> None:
             short(1e3 * peak.rms_error, 3),
             short(peak.condition, 3),
             figure(peak.margin, 2) if math.isfinite(peak.margin) else "none",
+            *map(short, peak.levels[1:]),
         ]
         for name, peak in found.peaks().items()
     ]
     console, path = stdout_console(), found.path
     about = f"{found.robot.name} {path.about}: {len(path.Ts)} targets, {1.0 / path.dt:g} per second"
     console.print(about, style="bold", markup=False, soft_wrap=True)
-    print_method_table(console, headings, rows)
+    lower_headings = (f"level {k}" for k in range(2, lower + 1))
+    print_method_table(console, (*headings, *lower_headings), rows)
     lap = ", both of the second lap" if path.first_counted else ""
     console.print()
     print_note(
         console,
         "steps: from the first to the farthest pose, - if over 250; fastest: "
         f"largest joint velocity along the path; error: largest position error{lap}; condition: "
-        "largest condition number; to limit: smallest distance to a limit, negative beyond it",
+        "largest condition number; to limit: smallest distance to a limit, negative beyond it"
+        + ("; level: root mean square of the error of a lower level" if lower else ""),
     )

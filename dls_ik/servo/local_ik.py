@@ -114,11 +114,6 @@ class LocalIk:
         self._mobility = joint_mobility(robot, self.options.joint_weights, frozen_joints)
         self._lower: LowerLevels | None = None
         if stack is not None and len(stack.levels) > 1:
-            if stack.tip_level:
-                raise OptionError(
-                    "the first level of a stack that follows targets must be the task of the tip; "
-                    f"got {stack.levels[0][0]!r} first"
-                )
             velocity = np.where(self._mobility > 0.0, scale * robot.velocity, 0.0)
             limits = np.full(robot.n, np.inf) if acceleration is None else acceleration
             self._lower = LowerLevels(robot, stack, self.options, velocity, limits)

@@ -8,30 +8,24 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from dls_ik import compat
-from dls_ik.core.boxes import boxed
 from dls_ik.core.near_pairs import NearRows
-from dls_ik.core.stack_motion import StackLimits, StackState, add_levels
 from dls_ik.core.types import Array
 from dls_ik.errors import OptionError
 from dls_ik.model.joint import JointValues
 from dls_ik.model.robot import RobotModel
 from dls_ik.servo.near_constraints import near_constraints
+from dls_ik.solver.level_steps import LevelSteps
 from dls_ik.solver.options import SolverOptions
-from dls_ik.solver.stack_problem import build_stack
 from dls_ik.solver.task_stack import SwivelTask, TaskStack
 from dls_ik.text import listing, quoted
 
-LEVEL_RATE = 5.0  # [1/s] share of the error of a lower level that is removed per time
 ACCELERATION_SHARE = 0.5  # share of the acceleration limits for the motion of the lower levels
 
 
-class LowerLevels:
-    """Adds the motion of the lower levels to the steps of the first level.
+class LowerLevels(LevelSteps):
+    """Adds the motion of the lower levels of a stream, whose targets can change.
 
-    The lower levels move within the null space of the first level, so that the axes of the tip that
-    count do not move.
-    Their motion starts and ends gently: its acceleration is limited, and errors decrease
+    The motion starts and ends gently: its acceleration is limited, and errors decrease
     exponentially.
 
     Args:
@@ -42,7 +36,8 @@ class LowerLevels:
         acceleration: (n,) acceleration limits of the whole motion [rad/s^2 or m/s^2].
 
     Raises:
-        OptionError, ChainError: If a task does not fit the robot.
+        OptionError, ChainError: If a task does not fit the robot, or the first level of the stack
+            is not the task of the tips alone.
     """
 
     def __init__(
@@ -53,26 +48,9 @@ class LowerLevels:
         velocity: Array,
         acceleration: Array,
     ) -> None:
-        self._robot = robot
-        self._problem = build_stack(robot, stack, options)
-        share = np.minimum(ACCELERATION_SHARE * acceleration, 1e6)  # finite
-        given = self._problem.params
+        super().__init__(robot, stack, options, velocity, ACCELERATION_SHARE * acceleration)
+        self._robot, given = robot, self._problem.params
         self._given = given.swivel.copy(), given.value.copy()
-        limits = StackLimits(robot.lower, robot.upper, velocity, share, LEVEL_RATE)
-        levels = len(self._problem.params.ends)
-        self._state = StackState(np.zeros(robot.n), np.full(levels, np.nan))
-        self._boxes = boxed(self._problem.params), boxed(limits), boxed(self._state)
-        self._add_levels = compat.EntryPoint(add_levels)
-        self._no_rows = np.empty((0, robot.n)), np.empty(0)
-
-    @property
-    def residuals(self) -> tuple[float, ...]:
-        """Norm of the scaled error of each level after the last step; NaN before the first."""
-        return tuple(self._state.residual.tolist())
-
-    def restart(self) -> None:
-        """Set the added velocity to zero."""
-        self._state.velocity.fill(0.0)
 
     def take_over(self, other: LowerLevels) -> None:
         """Take the swivel angle and the posture that were set in `other` since it was created.
@@ -137,6 +115,5 @@ class LowerLevels:
             dt: Duration of the cycle [s].
             near: Distance constraints; None without a scene.
         """
-        rows = self._no_rows if near is None else near_constraints(near, before, q - before, dt)[:2]
-        poses = self._problem.poses(T_d)
-        self._add_levels(*self._boxes, poses, before, q, dt, rows)
+        rows = None if near is None else near_constraints(near, before, q - before, dt)[:2]
+        self.add_motion(before, q, T_d, dt, rows)

@@ -17,9 +17,11 @@ from dls_ik.core.types import Array
 from dls_ik.errors import OptionError
 from dls_ik.model.robot import RobotModel
 from dls_ik.solver.hard_paths import PosePath
+from dls_ik.solver.level_steps import LevelSteps
 from dls_ik.solver.method import parse_method
 from dls_ik.solver.stepper import Stepper, paced_stepper
 from dls_ik.solver.task import Task
+from dls_ik.solver.task_stack import TaskStack, split_stack
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -39,6 +41,9 @@ class MethodRun(NamedTuple):
     step: Array  # (s,) largest joint change [rad or m]
     condition: Array  # (s + 1,) condition number of the scaled task Jacobian at q
     margin: Array  # (s + 1,) smallest distance of a joint from a limit [rad or m], inf if unlimited
+    # Norm (s + 1, l) of the scaled error of each level of a stack; NaN at the start and for
+    # objectives, (s + 1, 0) without a stack
+    level_errors: Array
 
 
 class Peaks(NamedTuple):
@@ -55,6 +60,8 @@ class Peaks(NamedTuple):
     rms_error: float  # root mean square of the position error along the path [m]
     condition: float  # largest condition number along the path
     margin: float  # smallest distance from a limit along the path [rad or m], negative if exceeded
+    # Root mean square along the path of the error of each level of a stack; () without a stack
+    levels: tuple[float, ...] = ()
 
 
 class PathComparison(NamedTuple):
@@ -88,6 +95,7 @@ class PathComparison(NamedTuple):
             float(np.sqrt(np.mean(errors**2))),
             float(run.condition.max()),
             float(run.margin.min()),
+            tuple(np.sqrt(np.mean(run.level_errors[1 + first_counted :] ** 2, axis=0)).tolist()),
         )
 
 
@@ -95,7 +103,7 @@ def compare_on_path(
     robot: RobotModel,
     methods: Sequence[str],
     path: PosePath,
-    task: Task | None = None,
+    task: Task | TaskStack | None = None,
     steps: int = MAX_COMPARED_STEPS,
     **options: Unpack[SolverKeywords],
 ) -> PathComparison:
@@ -109,7 +117,10 @@ def compare_on_path(
         methods: Names from :func:`dls_ik.method_names`, or combinations of parts. KDL methods are
             not supported, because KDL offers no single steps.
         path: Targets and start; see :func:`dls_ik.solver.hard_paths.singular_path`.
-        task: Part of the pose that must be reached; None stands for the full pose.
+        task: Part of the pose that must be reached; None stands for the full pose. The methods make
+            the steps of the first level of a :class:`dls_ik.TaskStack`, which must be the task of
+            the tip; the lower levels move in its null space, within the position limits and what
+            the step leaves of the velocity limits.
         steps: Maximum number of steps toward the farthest pose.
         options: Options of :class:`dls_ik.IkSolver` for all methods. The default of `Delta` is the
             distance that the slowest joint moves in a time step at its velocity limit.
@@ -127,28 +138,71 @@ def compare_on_path(
     turned = 3.0 - np.einsum("tij,ij->t", path.Ts[:, :3, :3], path.Ts[0, :3, :3])
     far = path.Ts[int(np.argmax(away if away.max() > 1e-9 else turned))]
     at_target, along, tolerance = {}, {}, 0.0
+    stack, of_tip = split_stack(task)
+    if not isinstance(of_tip, Task | None):
+        raise OptionError("methods are compared on a robot with one tip; give one task")
     for name in dict.fromkeys(parse_method(method).name for method in methods):
-        stepper = paced_stepper(robot, name, path.start, path.dt, task, options)
+        stepper = paced_stepper(robot, name, path.start, path.dt, of_tip, options)
         tolerance = max(tolerance, stepper.options.position_tolerance)
-        to_target = _run(stepper, np.repeat(far[None], steps, axis=0))
+        levels = None
+        if stack is not None:
+            levels = LevelSteps(robot, stack, stepper.options, robot.velocity)
+        walk = _MethodWalk(stepper, levels, path.dt)
+        to_target = walk.run(np.repeat(far[None], steps, axis=0))
         at_target[name] = _cut_at_target(to_target, tolerance)
         stepper.reset(path.start)
-        along[name] = _run(stepper, path.Ts)
-    return PathComparison(robot, path, task, tolerance, at_target, along)
+        along[name] = walk.run(path.Ts)
+    return PathComparison(robot, path, of_tip, tolerance, at_target, along)
 
 
-def _run(stepper: Stepper, Ts: Array) -> MethodRun:
-    """Make one step toward each of the targets Ts (s, 4, 4), and return the run."""
-    robot, trace = stepper.robot, stepper.run(Ts, len(Ts))
-    q, goals = trace.q, np.concatenate([Ts[:1], Ts])  # goals: target of each configuration
+class _MethodWalk(NamedTuple):
+    """A method that makes steps, and the lower levels that move with it."""
+
+    stepper: Stepper
+    levels: LevelSteps | None
+    dt: float  # [s] duration of a step
+
+    def run(self, Ts: Array) -> MethodRun:
+        """Make one step toward each of the targets Ts (s, 4, 4), and return the run."""
+        if self.levels is None:
+            trace = self.stepper.run(Ts, len(Ts))
+            return _measured(self.stepper, Ts, trace.q, trace.error, np.zeros((len(Ts) + 1, 0)))
+        stepper, levels = self.stepper, self.levels
+        levels.restart()
+        q, errors = [stepper.q.copy()], [np.full(len(levels.residuals), np.nan)]
+        for T in Ts:
+            stepper.step(T)
+            moved = stepper.q.copy()
+            levels.add_motion(q[-1], moved, T[None], self.dt)
+            stepper.q = moved
+            q.append(moved.copy())
+            errors.append(np.array(levels.residuals))
+        goals = np.concatenate([Ts, Ts[-1:]])  # of the step after each configuration
+        e = []
+        for stepper.q, T in zip(q, goals, strict=True):
+            e.append(stepper.error(T))
+        return _measured(stepper, Ts, np.array(q), np.array(e), np.array(errors))
+
+
+def _measured(stepper: Stepper, Ts: Array, q: Array, e: Array, levels: Array) -> MethodRun:
+    """Return a run with its figures.
+
+    Args:
+        stepper: Method that made the steps.
+        Ts: (s, 4, 4) targets.
+        q: (s + 1, n) configurations [rad or m].
+        e: (s + 1, r) scaled errors of the task.
+        levels: (s + 1, l) errors of the levels.
+    """
+    robot, goals = stepper.robot, np.concatenate([Ts[:1], Ts])  # goals: target at each q
     position = np.linalg.norm(robot.fk(q)[:, :3, 3] - goals[:, :3, 3], axis=1)
     s = np.linalg.svd(_jacobians(stepper, q, goals), compute_uv=False)
     rank = max(1, int((s.max(axis=0) > MIN_SINGULAR_VALUE).sum()))
     condition = s[:, 0] / np.maximum(s[:, rank - 1], np.finfo(float).tiny)
     step = np.abs(np.diff(q, axis=0)).max(axis=1)
     margin = np.minimum(q - robot.lower, robot.upper - q).min(axis=1)
-    error = np.linalg.norm(trace.error, axis=1)
-    return MethodRun(q, error, position, step, condition, margin)
+    error = np.linalg.norm(e, axis=1)
+    return MethodRun(q, error, position, step, condition, margin, levels)
 
 
 def _jacobians(stepper: Stepper, q: Array, Ts: Array) -> Array:

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from dls_ik.errors import OptionError
 from dls_ik.model.robot import RobotModel
+from dls_ik.solver.level_steps import check_first_level
 from dls_ik.solver.options import SolverOptions
-from dls_ik.solver.stack_labels import level_label
 from dls_ik.solver.stack_problem import build_stack, elbow_points
 from dls_ik.solver.task import Task, Tasks
 from dls_ik.solver.task_stack import (
@@ -57,11 +57,7 @@ class Redundancy(NamedTuple):
         stack, tips = split_stack(task)
         if stack is None:
             return tips, cls()
-        if stack.tip_level or not all(isinstance(each, Task) for each in stack.levels[0]):
-            raise OptionError(
-                "the first level of a stack that follows targets must be the task of the tip "
-                f"alone; got {level_label(stack.levels[0])}"
-            )
+        check_first_level(stack)
         build_stack(robot, stack, SolverOptions())  # raises an error if a task does not fit
         whole = cls(stack.levels[1:])
         return tips, whole.with_posture({}, robot.joint_names)

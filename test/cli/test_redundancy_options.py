@@ -152,12 +152,24 @@ def test_options_that_do_not_fit_are_refused(given, stack_file):
     assert REFUSED[given] in refusal("solve", "wam", *POSE, *words)
 
 
-@pytest.mark.parametrize("option", ["--swivel 0.1", "--posture wam_j1=0", "--weights wam_j1=2"])
-def test_compare_says_why_it_uses_no_levels(option):
-    name = option.split()[0]
-    message = refusal("compare", "wam", *option.split())
-    assert f"{name} cannot be used: compare makes bare steps" in message
-    assert f"dls-ik solve and view accept {name}" in message
+def test_compare_moves_the_lower_levels_with_each_method(stack_file):
+    along = ("compare", "wam", "--method", "svf,jp", "--path", CIRCLE, *SEEDED, "--rate", 20)
+    by_file, by_options = (
+        document(*along, "--stack", stack_file),
+        document(*along, "--swivel", 0.3, "--posture", "wam_j1=0", "--weights", "wam_j1=1"),
+    )
+    assert by_file == by_options
+    for method in by_file["methods"]:
+        assert method["rms_error"] < 3e-3
+        assert method["levels"][1] < 0.2  # the elbow moves from 0 to 0.3 rad
+    assert all(method["levels"] == [] for method in document(*along)["methods"])
+    assert "level 2  level 3" in run(*along, "--stack", stack_file, columns=140).stdout
+
+
+def test_compare_has_no_joint_weights():
+    assert "--weights has no effect without --posture, because bare steps" in refusal(
+        "compare", "wam", "--weights", "wam_j1=2"
+    )
 
 
 def test_stack_for_another_robot_is_refused(stack_file):

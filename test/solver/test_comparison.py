@@ -9,7 +9,16 @@ import pytest
 from robots import ROOT, TEST_URDF, URDF
 
 from benchmarks.tracking import paths
-from dls_ik import IkSolver, RobotModel, Stepper, Task
+from dls_ik import (
+    FrameTask,
+    IkSolver,
+    PostureTask,
+    RobotModel,
+    Stepper,
+    SwivelTask,
+    Task,
+    TaskStack,
+)
 from dls_ik.errors import MethodError, OptionError, RobotModelError
 from dls_ik.solver.comparison import compare_on_path
 from dls_ik.solver.hard_paths import PosePath, default_task, reach_path, singular_path
@@ -111,3 +120,26 @@ def test_speeds_and_errors_are_those_of_the_second_lap():
     assert peak.largest_error == run.position_error[path.first_counted + 1 :].max()
     assert peak.fastest_joint < 0.95 * run.step.max() / path.dt  # the first lap is another one
     assert peak.largest_error < 0.95 * run.position_error.max()
+
+
+def test_lower_levels_move_in_the_null_space_of_every_method():
+    start = np.array([0.1, 0.6, 0.2, 1.6, 0.1, 0.5, 0.1])
+    still = PosePath("rest", np.repeat(WAM.fk(start)[None], 300, axis=0), 0.01, start)
+    turned = TaskStack(Task(), SwivelTask(0.4), PostureTask({"wam_j1": 0.0}))
+    found = compare_on_path(WAM, ["jp", "svf", "sdls+clamp"], still, turned)
+    for name, run in found.along.items():
+        assert run.position_error.max() < 1e-5, name
+        assert run.level_errors[-1, 1] < 1e-5 < run.level_errors[1, 1], name
+        assert run.step.max() <= WAM.velocity.max() * still.dt + 1e-9
+        assert len(found.peaks()[name].levels) == 3
+    assert found.task == Task()
+    plain = compare_on_path(WAM, ["jp"], still, Task())
+    assert plain.along["jp"].level_errors.shape == (301, 0)
+    assert plain.peaks()["jp"].levels == ()
+
+
+def test_stacks_that_follow_no_target_are_not_compared():
+    elbow = FrameTask("wam_link4", (0.1, 0.2, 0.6), Task.position_only())
+    for stack in (TaskStack(elbow, Task()), TaskStack([Task(), elbow])):
+        with pytest.raises(OptionError, match="must be the task of the tip alone; got"):
+            compare_on_path(WAM, ["jp"], singular_path(WAM), stack)
