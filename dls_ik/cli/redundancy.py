@@ -225,7 +225,7 @@ def redundancy_options(command: Command) -> Command:
     )
     @click.option(
         "--posture",
-        metavar="VALUES",
+        metavar="POSITIONS",
         multiple=True,
         help="Joint positions to stay close to, as for --seed.",
     )
@@ -237,7 +237,7 @@ def redundancy_options(command: Command) -> Command:
     )
     @click.option(
         "--weights",
-        metavar="VALUES",
+        metavar="WEIGHTS",
         multiple=True,
         help="Weights of joints that should move less: all, or some by name (j1=4).",
     )
