@@ -11,7 +11,7 @@ from dls_ik.solver.stack_labels import level_label
 from dls_ik.solver.task_stack import ObjectiveTask, PostureTask, SwivelTask
 from dls_ik.viewer.redundancy import Redundancy
 
-KINDS_IN_ORDER = (SwivelTask, PostureTask, ObjectiveTask)  # of the levels that a node can have
+KINDS_IN_ORDER = (SwivelTask, PostureTask, ObjectiveTask)  # levels of a node, in their order
 
 
 def read_redundancy(parameters: Parameters, robot: RobotModel) -> Redundancy:

@@ -177,7 +177,7 @@ class _MethodWalk(NamedTuple):
             stepper.q = moved
             q.append(moved.copy())
             errors.append(np.array(levels.residuals))
-        goals = np.concatenate([Ts, Ts[-1:]])  # of the step after each configuration
+        goals = np.concatenate([Ts, Ts[-1:]])  # target of the step after each q
         e = []
         for stepper.q, T in zip(q, goals, strict=True):
             e.append(stepper.error(T))
