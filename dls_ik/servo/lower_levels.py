@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Motion of the lower levels of a task stack in a stream: swivel angle, posture, objectives."""
+"""Lower levels of a task stack in a stream: their targets, and their motion."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dls_ik.model.joint import JointValues
 from dls_ik.model.robot import RobotModel
 from dls_ik.servo.near_constraints import near_constraints
 from dls_ik.solver.options import SolverOptions
-from dls_ik.solver.stack_problem import build_stack
+from dls_ik.solver.stack_problem import StackProblem, build_stack
 from dls_ik.solver.task_stack import SwivelTask, TaskStack
 from dls_ik.text import listing, quoted
 
@@ -26,55 +26,28 @@ LEVEL_RATE = 5.0  # [1/s] share of the error of a lower level that is removed pe
 ACCELERATION_SHARE = 0.5  # share of the acceleration limits for the motion of the lower levels
 
 
-class LowerLevels:
-    """Adds the motion of the lower levels to the steps of the first level.
-
-    The lower levels move within the null space of the first level, so that the axes of the tip that
-    count do not move.
-    Their motion starts and ends gently: its acceleration is limited, and errors decrease
-    exponentially.
+class StackValues:
+    """Values of a stack that change while the arm moves: targets of tasks, errors of levels.
 
     Args:
         robot: Chain to move.
-        stack: The tasks; the first level must be the task of the tips.
-        options: Give the weight and the kind of rotation errors, and the length unit.
-        velocity: (n,) velocity limits of the whole motion; 0 for frozen joints [rad/s or m/s].
-        acceleration: (n,) acceleration limits of the whole motion [rad/s^2 or m/s^2].
+        problem: Arrays of the stack.
 
-    Raises:
-        OptionError, ChainError: If a task does not fit the robot.
+    Attributes:
+        errors: (l,) norm of the scaled error of each level; NaN before the first cycle.
     """
 
-    def __init__(
-        self,
-        robot: RobotModel,
-        stack: TaskStack,
-        options: SolverOptions,
-        velocity: Array,
-        acceleration: Array,
-    ) -> None:
-        self._robot = robot
-        self._problem = build_stack(robot, stack, options)
-        share = np.minimum(ACCELERATION_SHARE * acceleration, 1e6)  # finite
-        given = self._problem.params
-        self._given = given.swivel.copy(), given.value.copy()
-        limits = StackLimits(robot.lower, robot.upper, velocity, share, LEVEL_RATE)
-        levels = len(self._problem.params.ends)
-        self._state = StackState(np.zeros(robot.n), np.full(levels, np.nan))
-        self._boxes = boxed(self._problem.params), boxed(limits), boxed(self._state)
-        self._add_levels = compat.EntryPoint(add_levels)
-        self._no_rows = np.empty((0, robot.n)), np.empty(0)
+    def __init__(self, robot: RobotModel, problem: StackProblem) -> None:
+        self._robot, self._problem = robot, problem
+        self._given = problem.params.swivel.copy(), problem.params.value.copy()
+        self.errors: Array = np.full(len(problem.params.ends), np.nan)
 
     @property
     def residuals(self) -> tuple[float, ...]:
         """Norm of the scaled error of each level after the last step; NaN before the first."""
-        return tuple(self._state.residual.tolist())
+        return tuple(self.errors.tolist())
 
-    def restart(self) -> None:
-        """Set the added velocity to zero."""
-        self._state.velocity.fill(0.0)
-
-    def take_over(self, other: LowerLevels) -> None:
+    def take_over(self, other: StackValues) -> None:
         """Take the swivel angle and the posture that were set in `other` since it was created.
 
         Each is taken only if both stacks were created with the same value of it.
@@ -126,6 +99,46 @@ class LowerLevels:
             values = {name: value for name, value in zip(names, q, strict=True) if name in rows}
         for name, value in values.items():
             self._problem.params.value[rows[name]] = value
+
+
+class LowerLevels(StackValues):
+    """Adds the motion of the lower levels to the steps of the first level.
+
+    The lower levels move within the null space of the first level, so that the axes of the tip that
+    count do not move.
+    Their motion starts and ends gently: its acceleration is limited, and errors decrease
+    exponentially.
+
+    Args:
+        robot: Chain to move.
+        stack: The tasks; the first level must be the task of the tips.
+        options: Give the weight and the kind of rotation errors, and the length unit.
+        velocity: (n,) velocity limits of the whole motion; 0 for frozen joints [rad/s or m/s].
+        acceleration: (n,) acceleration limits of the whole motion [rad/s^2 or m/s^2].
+
+    Raises:
+        OptionError, ChainError: If a task does not fit the robot.
+    """
+
+    def __init__(
+        self,
+        robot: RobotModel,
+        stack: TaskStack,
+        options: SolverOptions,
+        velocity: Array,
+        acceleration: Array,
+    ) -> None:
+        super().__init__(robot, build_stack(robot, stack, options))
+        share = np.minimum(ACCELERATION_SHARE * acceleration, 1e6)  # finite
+        limits = StackLimits(robot.lower, robot.upper, velocity, share, LEVEL_RATE)
+        self._state = StackState(np.zeros(robot.n), self.errors)
+        self._boxes = boxed(self._problem.params), boxed(limits), boxed(self._state)
+        self._add_levels = compat.EntryPoint(add_levels)
+        self._no_rows = np.empty((0, robot.n)), np.empty(0)
+
+    def restart(self) -> None:
+        """Set the added velocity to zero."""
+        self._state.velocity.fill(0.0)
 
     def add(self, before: Array, q: Array, T_d: Array, dt: float, near: NearRows | None) -> None:
         """Add the motion of one cycle to a step of the first level.
