@@ -165,6 +165,9 @@ class TipTargets:
             before = known.get((tip.frame.tip, tip.frame.reference))
             if before is None or tip.frame.is_free:
                 continue
+            initial, earlier = tip.frame.initial, before.frame.initial
+            if initial is not None and (earlier is None or not np.array_equal(initial, earlier)):
+                continue  # the task has another target now
             tip.target, tip.state, tip.reason = before.target, before.state, before.reason
             if tip.frame.initial is None:
                 tip.held = before.held
