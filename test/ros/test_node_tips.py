@@ -21,7 +21,6 @@ BOTH = RobotModel.from_urdf(share_file("urdf", "two_wams.urdf"), tip=TIPS)
 HOME = np.tile([0.0, 0.6, 0.0, 1.8, 0.0, 0.6, 0.0], 2)
 T_LEFT, T_RIGHT = BOTH.fk(HOME)
 GRIP = np.linalg.inv(T_LEFT) @ T_RIGHT
-PERIOD = 0.02  # [s] between targets
 
 
 class Arms:
