@@ -45,7 +45,7 @@ def errors(T_a: np.ndarray, T_b: np.ndarray) -> tuple[float, float]:
 
 
 def carried(part: str, where: str, robot: RobotModel, step: Step) -> list[Any]:
-    """Return the row of a step or a cycle on a path; `step` takes a target of the object and a time."""
+    """Return the row of a step or a cycle, which takes a target of the object and a time."""
     left, right = robot.fk(BENT)
     grip, (size, rate) = np.linalg.inv(left) @ right, np.array(PATHS[where])
     relative, off, margins, times = [], [], [], []

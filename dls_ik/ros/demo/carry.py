@@ -27,7 +27,7 @@ from dls_ik.ros.frames import matrix_from_pose, pose_from_matrix
 from dls_ik.ros.servo.target_buffer import topic_of
 
 WIDTH = 0.04  # [m] width and height of the bar
-RUN_IN = 2.0  # [s] time in which the path grows to its full size
+GROWTH_TIME = 2.0  # [s] time in which the path grows to its full size
 
 
 class Carrier(Node):
@@ -78,7 +78,7 @@ class Carrier(Node):
             self._objects.publish(self._bar())
             self.get_logger().info("the arms carry the object along a loop")
         t = self._now() - self._begin
-        size, turn = self._radius * min(1.0, t / RUN_IN), 2.0 * np.pi * t / self._period
+        size, turn = self._radius * min(1.0, t / GROWTH_TIME), 2.0 * np.pi * t / self._period
         T = self._starts[self._tips[0]].copy()
         T[:3, 3] += size * np.array([np.sin(turn), 0.5 * np.sin(2.0 * turn), 1.0 - np.cos(turn)])
         message = PoseStamped(pose=pose_from_matrix(T))
