@@ -92,6 +92,16 @@ def arms():
         yield started
 
 
+@pytest.fixture(autouse=True)
+def plain(arms):
+    """Start each test without a relative pose, and with arms that stand."""
+    assert arms.client.set_parameters(relative_pose=[]).successful
+    arms.stream(
+        lambda: arms.commands and arms.stands and is_at(arms.hands, [T_LEFT, T_RIGHT]),
+        "the arms at their first poses", left_wam_tip=T_LEFT, right_wam_tip=T_RIGHT,
+    )  # fmt: skip
+
+
 def moved(T, *by):
     T = T.copy()
     T[:3, 3] += by
