@@ -10,7 +10,9 @@
    by more than 1e-7 has the larger residual.
 3. Processor times of single calls from Python, in turns. A ratio of a cycle is to the cycle without
    a stack in the same turn, a ratio of `solve_levels` to all calls of daqp for the same stack.
-4. With ``--peers``, other packages: a tip that shall stay, and a posture that pulls at it. Each
+4. Two WAMs carry an object, whose path leads one of them to its joint limits and out of its reach
+   (benchmarks/carry.py).
+5. With ``--peers``, other packages: a tip that shall stay, and a posture that pulls at it. Each
    package runs in an environment of its own, see :mod:`benchmarks.teleop`.
 """
 
@@ -23,6 +25,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks.carry import CARRIED
+from benchmarks.carry import rows as carry_rows
 from benchmarks.common import Table, columns, finish, guarded, parser, positive, quartiles, spread
 from benchmarks.peers.arm import arm_of, errors
 from benchmarks.servo_peers.adapters import PEERS
@@ -382,6 +386,7 @@ def main() -> None:
         Table("Elbow through its range of swivel angles, tip at rest, 500 Hz", MOVED, swivels),
         Table("Random stacks of three levels with bounds", COMPARED, stacks),
         Table("Processor times", TIMES, times),
+        Table("Two WAMs carry an object, 14 joints, 2 levels, 500 Hz", CARRIED, carry_rows()),
     ]
     if given.peers:
         rows, more = posture_rows(given.environment)

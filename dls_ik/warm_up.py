@@ -102,9 +102,11 @@ def _use_stack() -> None:
     robot, q = _robot(), np.full(2, 0.5)
     stack = TaskStack(Task.position_only(), PostureTask(q))
     IkSolver(robot, task=stack).solve(robot.fk(q), q)
-    controller = Controller(robot, executor=ThreadPoolExecutor(1), task=stack)
-    controller.follow_pose(robot.fk(q), 0.0)
-    controller.cycle(0.0, 0.01)
+    by_levels = TaskStack(PostureTask(q), Task.position_only())
+    for task in (stack, by_levels):
+        controller = Controller(robot, executor=ThreadPoolExecutor(1), task=task)
+        controller.follow_pose(robot.fk(q), 0.0, tip=robot.tip)
+        controller.cycle(0.0, 0.01)
 
 
 def _guard() -> None:

@@ -176,7 +176,7 @@ def product(A: Array, B: Array) -> Array:
 
 
 @kernel
-def _longest_row(A: Array) -> float:
+def longest_row(A: Array) -> float:
     """Return the length of the longest row of A."""
     longest = 0.0
     for i in range(A.shape[0]):
@@ -213,8 +213,8 @@ def solve_levels(A: Array, b: Array, ends: Indices, bounds: Bounds, x: Array) ->
             break
         level = A[start:end]
         if end > start:
-            G, least = product(level, Z), ROW_RANK_TOLERANCE * _longest_row(level)
-            if not _solve_level(level, b[start:end], G, least, Z, bounds, x):
+            G, least = product(level, Z), ROW_RANK_TOLERANCE * longest_row(level)
+            if not solve_level(level, b[start:end], G, least, Z, bounds, x):
                 is_optimal = False
             Q, order = np.empty((Z.shape[1], Z.shape[1])), np.empty(end - start, np.int64)
             rank = factor_rows(G, least, Q, order)
@@ -224,7 +224,7 @@ def solve_levels(A: Array, b: Array, ends: Indices, bounds: Bounds, x: Array) ->
 
 
 @allocating
-def _solve_level(
+def solve_level(
     A: Array,
     b: Array,
     G: Array,
@@ -249,7 +249,7 @@ def _solve_level(
     """
     (n, p), (C, low, high) = Z.shape, bounds
     CZ = product(C, Z)
-    longest = _longest_row(C)
+    longest = longest_row(C)
     active = np.empty(p, np.int64)  # indices of active bounds, whose rows of CZ are independent
     side = np.empty(p)  # 1 for an active lower bound, -1 for an active upper bound
     count = 0

@@ -219,7 +219,7 @@ def add_levels(
     e, A, cost = np.empty(m), np.empty((m, n)), np.empty(stack.ends.shape[0])
     e_new, A_new, trial = np.empty(m), np.empty((m, n)), np.empty(n)
     stack_rows(stack, T_d, q, e, A, cost)
-    x, bounds = _start(within, state, before, q, dt, near)
+    x, bounds = start_and_bounds(within, state, before, q, dt, near)
     b, share = np.zeros(m), min(1.0, within.rate * dt)
     for i in range(first, m):
         b[i] = share * e[i]
@@ -264,7 +264,7 @@ def add_levels(
 
 
 @allocating
-def _start(
+def start_and_bounds(
     limits: StackLimits,
     state: StackState,
     before: Array,

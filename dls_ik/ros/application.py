@@ -341,7 +341,7 @@ class Application:
         groups = f" for {', '.join(arm.parameters.groups)}" if arm.parameters.groups else ""
         node.get_logger().info(
             f"ready after {time.monotonic() - PROCESS_START:.1f} s: {robot.name}, {robot.base} to "
-            f"{robot.tip}, joints {listing(robot.joint_names)}; {services} by "
+            f"{' and '.join(robot.tips)}, joints {listing(robot.joint_names)}; {services} by "
             f"{arm.solver.method}{groups}; targets on {self._loop.target_topics} by "
             f"{arm.controller.method} at {arm.parameters.rate:g} Hz to "
             f"{' and '.join(self._loop.topics)}"

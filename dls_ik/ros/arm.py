@@ -108,6 +108,12 @@ class Arm:
         self.parameters = parameters
         self.tree: Tree = robot.tree
         self.start = robot.validated(parameters.initial_positions or ready_configuration(robot))
+        pair = attached_pair(robot.tree, robot.tips) if len(robot.tips) > 1 else None
+        if pair:
+            raise OptionError(
+                f"tips {pair[0]!r} and {pair[1]!r} of stream_group are rigidly attached to each "
+                "other; give one of them"
+            )
         self.groups = build_groups(robot, parameters, groups or {})
         self.solver = self.groups[DEFAULT_GROUP].solver
         self._unusable: dict[str, str] = {}  # names of unusable SRDF groups, and reasons
@@ -239,9 +245,10 @@ def _rehearse(controller: Controller, q: Array) -> None:
     """
     controller.seed(q)
     controller.follow_pose(controller.robot.fk(q), 0.0)
+    tip = next(frame.tip for frame in controller.frames if not frame.is_free)
     for k in range(2):
         controller.cycle(0.01 * k, 0.01)
-    controller.follow_twist(np.full(6, 1e-3), 0.02)
+    controller.follow_twist(np.full(6, 1e-3), 0.02, tip=tip)
     controller.cycle(0.02, 0.01)
     controller.pause()
     controller.cycle(0.03, 0.01)

@@ -3,12 +3,16 @@
 """Parameters of ``ik_node``: declarations, and values as a frozen dataclass."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import Field, dataclass, fields, replace
 from functools import cache
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
+import numpy as np
+
+from dls_ik.core.types import Array
 from dls_ik.errors import MethodError, OptionError
+from dls_ik.model.rotations import rotation_from_quaternion, transform
 from dls_ik.ros.bounds import BoundParameters, bound_fields, changed_bounds
 from dls_ik.ros.declare import ParameterSet, checked, declared, option, parameter
 from dls_ik.servo import DEFAULT_METHOD, ControllerOptions
@@ -19,6 +23,7 @@ from dls_ik.solver.solver import CLEARANCE_SOLVE_TYPE
 from dls_ik.solver.task import AXES, WEIGHT_RANGE, Task
 from dls_ik.solver.task_stack import (
     OBJECTIVES,
+    FrameTask,
     ObjectiveTask,
     PostureTask,
     StackTask,
@@ -38,6 +43,8 @@ MIN_UNLIMITED = 1e9
 # parameter with the names, and in YAML a key cannot have both a value and members.
 GROUP_PREFIX = "group"
 METHOD_OPTIONS = "method_options"  # prefix of the parameters for options of methods
+
+Ends: TypeAlias = tuple[str | None, str | tuple[str, ...] | None]  # base, and tip or several tips
 
 GroupsT = TypeVar("GroupsT", bound="GroupsParameters")
 
@@ -65,7 +72,7 @@ class RobotParameters(ParameterSet):
         "", "last link of the chain; empty: the only possible link", read_only=True
     )
 
-    def ends(self) -> tuple[str | None, str | None]:
+    def ends(self) -> Ends:
         """Return the names of the base and the tip; None means the default of the robot."""
         return self.base or None, self.tip or None
 
@@ -143,7 +150,7 @@ class GroupsParameters(RobotParameters):
     )
     stream_group: str = parameter(
         "",
-        "group whose tip follows targets; empty: the chain from base to tip, or if these are empty "
+        "group whose tips follow targets; empty: the chain from base to tip, or if these are empty "
         "the first group with one tip",
         read_only=True,
     )
@@ -168,7 +175,7 @@ class GroupsParameters(RobotParameters):
 
         Raises:
             OptionError: If a group is listed twice, if `stream_group` and `base` or `tip` are both
-                given, or if the group that follows targets does not have exactly one tip.
+                given, or if no group follows targets.
         """
         super().check()
         twice = sorted({name for name in self.groups if self.groups.count(name) > 1})
@@ -178,19 +185,25 @@ class GroupsParameters(RobotParameters):
             raise OptionError("'stream_group' and 'base' or 'tip' are both given; give one of them")
         self.ends()
 
-    def ends(self) -> tuple[str | None, str | None]:
-        """Return the names of the base and the tip of the chain that follows targets.
+    def ends(self) -> Ends:
+        """Return the names of the base and the tip, or several tips, of the chain for targets.
 
         None means the default of the robot.
 
         Raises:
-            OptionError: If `stream_group` is not a group with exactly one tip, or if there is no
-                group with exactly one tip.
+            OptionError: If `stream_group` is not a group, or if there is no group with exactly one
+                tip.
         """
         group = self.followed_group()
         if group is None:
             return super().ends()
-        return group.base or None, group.tip[0] if group.tip else None
+        tips = group.tip[0] if len(group.tip) == 1 else group.tip or None
+        return group.base or None, tips
+
+    def stream_tips(self) -> tuple[str, ...]:
+        """Return the names of the tips that follow targets, if there are several; otherwise ()."""
+        _, tips = self.ends()
+        return tips if isinstance(tips, tuple) else ()
 
     def followed_group(self) -> GroupParameters | None:
         """Return the parameters of the group whose tip follows targets.
@@ -199,19 +212,18 @@ class GroupsParameters(RobotParameters):
             Parameters; None if the chain from `base` to `tip` follows targets instead of a group.
 
         Raises:
-            OptionError: If `stream_group` is not a group with exactly one tip, or if there is no
-                group with exactly one tip.
+            OptionError: If `stream_group` is not a group, or if there is no group with exactly one
+                tip.
         """
         if not self.stream_group and (self.base or self.tip or not self.groups):
             return None
-        single = {group.name: group for group in self.group_details if len(group.tip) < 2}
+        groups = {group.name: group for group in self.group_details}
+        single = [group.name for group in self.group_details if len(group.tip) < 2]
         name = self.stream_group or next(iter(single), "")
-        if name not in single:
-            raise OptionError(
-                f"stream_group must name a group with exactly one tip ({listing(single)}); got "
-                f"{name!r}"
-            )
-        return single[name]
+        if name not in groups:
+            what = "must name one of the groups" if name else "is empty, and no group has one tip"
+            raise OptionError(f"stream_group {what} ({listing(groups)}); got {name!r}")
+        return groups[name]
 
 
 def _read_group_names(given: Any) -> Any:
@@ -358,6 +370,12 @@ class Parameters(GroupsParameters):
         "joint positions to stay close to, one for each joint of the chain, as far as targets and "
         "swivel permit; empty: none",
         "rad or m",
+    )
+    relative_pose: tuple[float, ...] = parameter(
+        (),
+        "pose of the second tip of stream_group in the frame of the first, which is kept above all "
+        "targets: x, y, z, then the quaternion x, y, z, w; empty: each tip has its own target",
+        "m and 1",
     )
     stream_objective: str = parameter(
         "",
@@ -575,7 +593,7 @@ class Parameters(GroupsParameters):
 
     def stream_settings(self) -> tuple[Any, ...]:
         """Return the settings that determine a controller; equal settings, equal controllers."""
-        redundancy = self.free_axes, self.frozen_joints, self.task_levels()
+        redundancy = self.free_axes, self.frozen_joints, self.task_levels(), self.relative_pose
         return (self.stream_method, self.controller_options(), self.solver_options(), redundancy)
 
     def stream_task(self) -> Task | TaskStack | None:
@@ -589,8 +607,33 @@ class Parameters(GroupsParameters):
             position = "".join(axis for axis in AXES if axis not in self.free_axes)
             rotation = "".join(axis for axis in AXES if f"r{axis}" not in self.free_axes)
             task = Task(position, rotation, frame="target")
-        levels = self.task_levels()
+        levels, relative = self.task_levels(), self._relative_task()
+        if relative is not None:
+            rest = [task or Task()] * (len(self.stream_tips()) - 2)
+            return TaskStack(relative, [task or Task(), Task.free(), *rest], *levels)
         return TaskStack(task or Task(), *levels) if levels else task
+
+    def _relative_task(self) -> FrameTask | None:
+        """Return the task of the second tip relative to the first; None without one.
+
+        Raises:
+            OptionError: If the pose is not seven numbers, or there are no two tips.
+        """
+        given, tips = self.relative_pose, self.stream_tips()
+        if not given:
+            return None
+        if len(tips) < 2:
+            raise OptionError(
+                "relative_pose needs a stream_group with several tips, such as "
+                "groups:=[both], group.both.tip:=[LEFT, RIGHT], stream_group:=both"
+            )
+        length = math.hypot(*given[3:])
+        if len(given) != 7 or not all(map(math.isfinite, given)) or abs(length - 1.0) > 0.01:
+            raise OptionError(
+                "relative_pose must be x, y, z and the unit quaternion x, y, z, w, or empty; got "
+                f"{list(given)}"
+            )
+        return FrameTask(tips[1], relative_matrix(given), reference=tips[0])
 
     def task_levels(self) -> tuple[StackTask, ...]:
         """Return the tasks below the target pose, one per level.
@@ -604,6 +647,11 @@ class Parameters(GroupsParameters):
         levels += [PostureTask(self.posture)] if self.posture else []
         levels += [ObjectiveTask(self.stream_objective)] if self.stream_objective else []
         return tuple(levels)
+
+
+def relative_matrix(numbers: Sequence[float]) -> Array:
+    """Return the pose (4, 4) for x, y, z and the quaternion x, y, z, w."""
+    return transform(rotation_from_quaternion(numbers[3:]), np.array(numbers[:3]))
 
 
 def _per_joint(value: Any) -> Any:

@@ -8,7 +8,7 @@ machine are opened for it.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
@@ -79,13 +79,13 @@ def _refused(error: RobotModelError, parameters: RobotParameters) -> RefusedErro
     return RefusedError(str(error))
 
 
-def robot_from_text(text: str, base: str | None, tip: str | None) -> RobotModel:
+def robot_from_text(text: str, base: str | None, tip: str | Sequence[str] | None) -> RobotModel:
     """Return the robot that a URDF text describes; the text is never used as a file name.
 
     Args:
         text: URDF as XML.
         base: First link of the chain; None: the default of the robot.
-        tip: Last link of the chain; None: the default of the robot.
+        tip: Last link of the chain, or several; None: the default of the robot.
 
     Raises:
         RobotModelError: If the text is not XML, or the robot is not usable.
@@ -234,7 +234,7 @@ def served_robot(
     try:
         parameters = read_parameters()
         if own is not None:
-            return own(*parameters.ends())
+            return own(*first_ends(parameters))
         found = named_robot(parameters)
         if found is not None:
             return found
@@ -245,7 +245,7 @@ def served_robot(
     deadline = time.monotonic() + (0.0 if missing else DESCRIPTION_TIMEOUT)
     if wait_until(description, deadline):
         text = description()
-        return DescribedRobot(robot_from_text(text, *parameters.ends()), text)
+        return DescribedRobot(robot_from_text(text, *first_ends(parameters)), text)
     raise missing or NoAnswerError("the node has no robot yet")
 
 
@@ -257,7 +257,7 @@ def named_robot(parameters: RobotParameters) -> DescribedRobot | None:
             contains expressions that are executed when the file is read.
         RobotModelError: If the robot is not usable.
     """
-    ends, name = parameters.ends(), parameters.robot
+    ends, name = first_ends(parameters), parameters.robot
     if text := parameters.robot_description:
         return DescribedRobot(robot_from_text(text, *ends), text)
     if not name:
@@ -268,6 +268,12 @@ def named_robot(parameters: RobotParameters) -> DescribedRobot | None:
             "names are not opened; give the file yourself if you trust it"
         )
     return DescribedRobot(RobotModel.from_tree(find_tree(name), *ends), find_urdf(name))
+
+
+def first_ends(parameters: RobotParameters) -> tuple[str | None, str | None]:
+    """Return the names of the base and the tip, of several tips the first; see ``ends``."""
+    base, tip = parameters.ends()
+    return base, tip[0] if isinstance(tip, tuple) else tip
 
 
 def _is_installed(name: str) -> bool:

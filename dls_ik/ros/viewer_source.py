@@ -32,6 +32,7 @@ from dls_ik.ros.robot_source import (
     MAX_DESCRIPTION_BYTES,
     DescribedRobot,
     ForeignFileError,
+    first_ends,
     named_robot,
     served_robot,
 )
@@ -540,7 +541,7 @@ class NodeSource:
         problem = ""
         try:
             parameters = self._parameters.read(1.0)
-            problem = self._different_ends(*parameters.ends())
+            problem = self._different_ends(*first_ends(parameters))
             found = None if problem else named_robot(parameters)
             if found is not None and found.robot.joint_names != self.robot.joint_names:
                 problem = f"the node now uses another robot: {found.robot.name}"

@@ -22,10 +22,11 @@ from dls_ik.model.joint import JointValues
 from dls_ik.model.pose import PoseLike
 from dls_ik.model.robot import RobotModel, checked_robot
 from dls_ik.scene.planning_scene import PlanningScene
+from dls_ik.servo.followed_frames import find_frame
 from dls_ik.servo.guard import TightPair
 from dls_ik.servo.knots import Knots, trajectory_knots
-from dls_ik.servo.local_ik import ServoStep
-from dls_ik.servo.lower_levels import LowerLevels
+from dls_ik.servo.local_ik import LocalIk, ServoStep
+from dls_ik.servo.lower_levels import StackValues
 from dls_ik.servo.motion import StopPath, at_start_of
 from dls_ik.servo.options import split_options
 from dls_ik.servo.scene_state import NearPair
@@ -36,6 +37,7 @@ from dls_ik.servo.state import (
     ServoOutput,
     ServoState,
     StreamState,
+    TipStatus,
     transition,
 )
 from dls_ik.servo.stream_end import FINISHING, stop_reason
@@ -51,10 +53,11 @@ from dls_ik.servo.targets import (
     checked_trajectory,
     checked_twist,
 )
+from dls_ik.servo.tip_targets import HOLDS, TipTargets, held_statuses
 from dls_ik.servo.tracker import Tracked, build_tracker
 from dls_ik.servo.workspace import Bound
-from dls_ik.solver.poses import checked_pose
-from dls_ik.solver.task import Task
+from dls_ik.solver.poses import checked_pose, checked_poses
+from dls_ik.solver.task import Tasks
 from dls_ik.solver.task_stack import TaskStack
 from dls_ik.text import elapsed
 
@@ -80,7 +83,7 @@ STALL_HOLD_REASON = "the loop stalled; waiting for joint states"
 
 
 class Controller:
-    """Follows poses, twists and trajectories of one tip within all limits.
+    """Follows poses, twists and trajectories of one or more tips within all limits.
 
     Each cycle computes a command: the joint positions to send to the arm. A command continues the
     previous command instead of the measurement, because measurements lag. There are two exceptions:
@@ -88,8 +91,14 @@ class Controller:
     is set to the measured joint positions. If the controller stops the arm, the state and the
     message of the cycle give the reason.
 
+    Each of several tips follows its own targets (`tip`), and holds its pose before the first one. A
+    tip whose stream times out holds its pose while the others continue. Tips of a plain task are
+    moved together by the IK method. In a :class:`dls_ik.TaskStack`, a :class:`dls_ik.FrameTask` of
+    a tip follows targets too: in another level than the other tips, or with `reference` relative to
+    another link, such as the second hand in the frame of the first.
+
     Args:
-        robot: A chain with one tip.
+        robot: A chain with one or more tips.
         method: A name from :func:`dls_ik.method_names`; default: ``ctp+sd+svf``, or ``svf+sd`` if
             no joint has limits.
         executor: Executor that runs the IK solver for targets that the usual motion, one step of
@@ -100,19 +109,23 @@ class Controller:
             no stop that starts at a command, brings a pair of links, or a link and an object,
             closer than `min_distance`. None: distances are not checked.
         workspace: Bounds that the tip, or the links that a bound names, may not leave.
-        task: Axes of the target pose that count, with tolerances; or a :class:`dls_ik.TaskStack`,
-            whose first level must be the task of the tip. Its lower levels, such as a swivel angle
-            or a posture, move the arm while the tip follows its targets, without any effect on the
-            axes of the tip that count. Default: the full pose.
+        task: Axes of the target pose that count, with tolerances, for all tips or one for each; or
+            a :class:`dls_ik.TaskStack`. Its lower levels, such as a swivel angle or a posture, move
+            the arm while the tip follows its targets, without any effect on the axes of the tip
+            that count. If the robot has several tips, or the task of the tip is not the first
+            level, all levels are solved by least squares, `method` must be None, and the command
+            makes no joint motions. Default: the full pose.
         frozen_joints: Names of joints that do not move.
         options: Fields of :class:`dls_ik.servo.ControllerOptions`, and options of the method as for
             :class:`dls_ik.IkSolver`.
 
+    Attributes:
+        frames: Frames that follow targets: the tips, then tips relative to other links.
+
     Raises:
-        MethodError: If the method is unknown or does not suit the robot, or the robot has more
-            than one tip.
-        OptionError: If an option is unknown or out of range, or two links are always closer than
-            `min_distance`.
+        MethodError: If the method is unknown or does not suit the robot or the stack.
+        OptionError: If an option is unknown or out of range, a tip has two targets, or two links
+            are always closer than `min_distance`.
         SceneError: If the scene belongs to another robot, or a workspace bound names an unknown
             link.
     """
@@ -124,7 +137,7 @@ class Controller:
         executor: Executor | None = None,
         scene: PlanningScene | None = None,
         workspace: Sequence[Bound] = (),
-        task: Task | TaskStack | None = None,
+        task: Tasks | TaskStack = None,
         frozen_joints: Sequence[str] = (),
         **options: Unpack[ControllerKeywords],
     ) -> None:
@@ -141,6 +154,8 @@ class Controller:
             task,
             frozen_joints,
         )
+        self.frames = self._tracker.local_ik.frames
+        self._is_single = len(self.frames) == 1 and isinstance(self._tracker.local_ik, LocalIk)
         self._supervision = Supervision(robot, self.options)
         self.method = self._tracker.local_ik.method
         chosen = self._tracker.local_ik.options
@@ -252,7 +267,7 @@ class Controller:
         """
         self._lower_levels().set_posture(positions)
 
-    def _lower_levels(self) -> LowerLevels:
+    def _lower_levels(self) -> StackValues:
         """Return the lower levels of the stack.
 
         Raises:
@@ -319,7 +334,7 @@ class Controller:
         """
         self._tracker.seed(q)
         self._rest = self._previous_rest
-        if isinstance(self._stream.target, TrajectoryTarget):
+        if isinstance(self._stream.target, TrajectoryTarget | TipTargets):
             self._stream.target.interrupt()
 
     def resume_after_gap(self, q: Array) -> None:
@@ -330,7 +345,7 @@ class Controller:
         """
         self._seed(q)
         self._rest = self._rest.restarted()
-        if isinstance(self._stream.target, TrajectoryTarget):
+        if isinstance(self._stream.target, TrajectoryTarget | TipTargets):
             self._stream.target.interrupt()
 
     def expect_measurements(self, since: float) -> None:
@@ -344,33 +359,56 @@ class Controller:
         """
         self._supervision.expect_measurements(since)
 
-    def follow_pose(self, T_d: PoseLike, now: float, age: float = 0.0) -> None:
+    def follow_pose(
+        self,
+        T_d: PoseLike,
+        now: float,
+        age: float = 0.0,
+        tip: str | None = None,
+        reference: str | None = None,
+    ) -> None:
         """Follow a single pose, or the next pose of a stream.
 
         If an error is raised, the current motion continues unchanged.
 
         Args:
-            T_d: (4, 4) desired T_base_tip, the pose of the tip in the base frame.
+            T_d: (4, 4) desired T_base_tip, the pose of the tip in the base frame. Without `tip`,
+                several tips need (k, 4, 4), a pose for each; those of free tips are ignored.
             now: Current time [s].
             age: Time since the pose was sampled [s]; negative if its stamp is in the future.
+            tip: Name of the tip, if there are several.
+            reference: Link in whose frame `T_d` is given, for a relative pose of the task stack;
+                None: the base.
 
         Raises:
             PoseError: If the pose is not a rigid transform.
-            OptionError: If `now` or `age` is not finite.
+            OptionError: If `now` or `age` is not finite, the tip is unknown or free, or no task
+                gives its pose relative to the reference a target.
             StaleTargetError: If the pose is older than `target_timeout`, or its stamp is more than
                 `stamp_tolerance` in the future.
             HeldError: If the controller is paused or in a fault.
         """
-        T, sampled = checked_pose(T_d).copy(), self._sampled(now, age)
+        if tip is not None or reference is not None or not self._is_single:
+            poses = self._poses_by_frame(T_d, tip, reference)
+        else:
+            poses = {0: checked_pose(T_d).copy()}
+        sampled = self._sampled(now, age)
         self._check_not_latched()
-        target, options = self._stream.target, self.options
-        if not isinstance(target, PoseTarget) or self._stream.reason:
-            target = PoseTarget(options.target_timeout, options.feed_forward, self._metric[1])
-        target.take(T, sampled, now)
-        self._follow(target, now)
+        for frame, T in poses.items():
+            target = self._target(frame)
+            if not isinstance(target, PoseTarget) or self._is_finishing(frame):
+                options = self.options
+                target = PoseTarget(options.target_timeout, options.feed_forward, self._metric[1])
+            target.take(T, sampled, now)
+            self._follow(target, now, frame)
 
     def follow_twist(
-        self, V: ArrayLike, now: float, R: ArrayLike | None = None, age: float = 0.0
+        self,
+        V: ArrayLike,
+        now: float,
+        R: ArrayLike | None = None,
+        age: float = 0.0,
+        tip: str | None = None,
     ) -> None:
         """Follow a twist of the tip until the next target or until `target_timeout` has passed.
 
@@ -380,23 +418,27 @@ class Controller:
             R: (3, 3) orientation of the axes of V in the base frame; None: the current axes of
                 the tip.
             age: Time since the twist was sampled [s]; negative if its stamp is in the future.
+            tip: Name of the tip, if there are several.
 
         Raises:
             PoseError: If a value is not finite or too large, or R is not a rotation.
-            OptionError: If `now` or `age` is not finite.
+            OptionError: If `now` or `age` is not finite, or the tip is unknown or free.
             StaleTargetError: If `age` is outside the range that :meth:`follow_pose` accepts.
             HeldError: If the controller is paused or in a fault.
         """
-        twist, sampled = checked_twist(V, R), self._sampled(now, age)
+        twist, frame = checked_twist(V, R), self._frame(tip)
+        sampled = self._sampled(now, age)
         self._check_not_latched()
-        target, options = self._stream.target, self.options
+        target, options = self._target(frame), self.options
         if not isinstance(target, TwistTarget):
             target = TwistTarget(options.target_timeout, options.twist_lookahead, *self._metric)
             target.allowed_share = self._tracker.twist_share
         target.take(twist, R is None, sampled, now)
-        self._follow(target, now)
+        self._follow(target, now, frame)
 
-    def follow_trajectory(self, Ts: PoseLike, period: float, now: float, age: float = 0.0) -> None:
+    def follow_trajectory(
+        self, Ts: PoseLike, period: float, now: float, age: float = 0.0, tip: str | None = None
+    ) -> None:
         """Move to the first pose of a trajectory, then pass each later pose at its time.
 
         Args:
@@ -405,15 +447,17 @@ class Controller:
             now: Current time [s].
             age: Time since the start time of the trajectory [s]; negative if the trajectory starts
                 in the future, at most 60 s from now.
+            tip: Name of the tip, if there are several.
 
         Raises:
             PoseError: If there are no poses, or a pose is invalid.
-            OptionError: If the period is out of range, or a time is not finite.
+            OptionError: If the period is out of range, a time is not finite, or the tip is unknown
+                or free.
             StaleTargetError: If `age` is above `target_timeout`, or the start is too far in the
                 future.
             HeldError: If the controller is paused or in a fault.
         """
-        poses, interval = checked_trajectory(Ts), checked_period(period)
+        poses, interval, frame = checked_trajectory(Ts), checked_period(period), self._frame(tip)
         now, age = checked_time("now", now), checked_time("age", age)
         if age < -max(MAX_START_DELAY, self.options.stamp_tolerance):
             raise StaleTargetError(
@@ -424,10 +468,19 @@ class Controller:
             self._sampled(now, age)
         self._check_not_latched()
         start = now + max(-age, 0.0)
-        self._follow(TrajectoryTarget(poses, interval, start, self._metric[1]), now)
+        self._follow(TrajectoryTarget(poses, interval, start, self._metric[1]), now, frame)
 
-    def refuse(self, reason: str) -> None:
-        """Stop the arm and hold it because a target is invalid; messages include `reason`."""
+    def refuse(self, reason: str, tip: str | None = None) -> None:
+        """Stop the arm and hold it because a target is invalid.
+
+        Args:
+            reason: Why the target is invalid; messages include this text.
+            tip: Tip of the target: while other tips follow targets, only this tip stops and holds.
+                None, or no tip of the robot: the whole arm stops.
+        """
+        targets = self._stream.target
+        if isinstance(targets, TipTargets) and targets.refuse(reason, tip):
+            return
         self._change(Event.REFUSAL, reason)
 
     def pause(self, reason: str = "") -> None:
@@ -521,8 +574,49 @@ class Controller:
         if self._stream.is_latched:
             raise HeldError(self._stream.message)
 
-    def _follow(self, target: Target, now: float) -> None:
+    def _frame(self, tip: str | None) -> int:
+        """Return the index of the followed frame of a tip; None: the only tip.
+
+        Raises:
+            OptionError: If the tip is unknown or free.
+        """
+        return 0 if tip is None and self._is_single else find_frame(self.frames, tip)
+
+    def _poses_by_frame(
+        self, T_d: PoseLike, tip: str | None, reference: str | None
+    ) -> dict[int, Array]:
+        """Return poses (4, 4) by the index of their frame; see :meth:`follow_pose`.
+
+        Raises:
+            OptionError: If the tip is unknown or free, or no task has this reference.
+            PoseError: If a pose is invalid, or there is not one for each tip.
+        """
+        if tip is not None or reference is not None:
+            k = find_frame(self.frames, tip, reference)
+            return {k: checked_pose(T_d, not self.frames[k].has_rotation).copy()}
+        tips = self.frames[: len(self.robot.tips)]
+        Ts = checked_poses(T_d, len(tips), [not frame.has_rotation for frame in tips])
+        return {k: Ts[k].copy() for k, frame in enumerate(tips) if not frame.is_free}
+
+    def _target(self, frame: int) -> Target | None:
+        """Return the target of a followed frame, given by its index; None without one."""
+        target = self._stream.target
+        return target.tips[frame].target if isinstance(target, TipTargets) else target
+
+    def _is_finishing(self, frame: int) -> bool:
+        """Return whether a frame, given by its index, finishes the motion of an ended stream."""
+        target = self._stream.target
+        reason = target.tips[frame].reason if isinstance(target, TipTargets) else None
+        return bool(self._stream.reason if reason is None else reason)
+
+    def _follow(self, target: Target, now: float, frame: int = 0) -> None:
+        """Follow a target of a frame, given by its index."""
         self._rest = self._rest.with_target(now)
+        if not self._is_single:
+            current = self._stream.target
+            targets = current if isinstance(current, TipTargets) else TipTargets(self.frames)
+            targets.tips[frame].follow(target)
+            target = targets
         if target is not self._stream.target:  # a further message of a stream is no event
             self._change(Event.TARGET, target=target)
 
@@ -532,6 +626,9 @@ class Controller:
         After a twist the arm always stops; after a stream of poses it stops if :func:`stop_reason`
         gives a reason.
         """
+        if isinstance(target, TipTargets):
+            self._end_tip_streams(target, now)
+            return
         if not isinstance(target, PoseTarget):
             self._change(Event.TIMEOUT)
             return
@@ -542,6 +639,19 @@ class Controller:
         else:
             target.finish()
             self._change(Event.FINISH, FINISHING, target)
+
+    def _end_tip_streams(self, targets: TipTargets, now: float) -> None:
+        """Handle targets of tips that timed out; stop the arm if no tip has a target."""
+
+        def reason(T: Array, target: PoseTarget) -> str:
+            age = now - target.arrived
+            return stop_reason(self.options, T, target.last, age, self._metric[1])
+
+        tracker = self._tracker
+        targets.end_streams(now, tracker.local_ik.pose_at(tracker.limiter.q), reason)
+        if not targets.follows:
+            reasons = dict.fromkeys(tip.reason for tip in targets.tips if tip.reason != HOLDS)
+            self._change(Event.TIMEOUT, "; ".join(reasons))
 
     def _seed(self, q: Array) -> None:
         """Set the command to joint positions q (n,), at rest, and clear the recorded commands."""
@@ -570,13 +680,26 @@ class Controller:
         return now - max(age, 0.0)
 
     def _adapt_target(self) -> None:
-        """Apply the options of this controller to a target taken over from another controller."""
-        target, options = self._stream.target, self.options
-        if isinstance(target, PoseTarget):
-            target.timeout, target.feed_forward = options.target_timeout, options.feed_forward
-        if isinstance(target, TwistTarget):
-            target.timeout, target.lookahead = options.target_timeout, options.twist_lookahead
-            target.allowed_share = self._tracker.twist_share
+        """Apply the frames and options of this controller to a target taken over from another."""
+        before, options = self._stream.target, self.options
+        target: Target | None = before
+        if before is not None and not self._is_single:
+            targets = TipTargets(self.frames)
+            targets.take_over(before)
+            target = targets if targets.follows else None
+        elif isinstance(before, TipTargets):
+            target = before.tips[0].target
+        if before is not None and target is None:
+            self._change(Event.RESET)
+        if target is None:
+            return
+        self._stream = self._stream._replace(target=target)
+        for each in target.targets if isinstance(target, TipTargets) else (target,):
+            if isinstance(each, PoseTarget):
+                each.timeout, each.feed_forward = options.target_timeout, options.feed_forward
+            if isinstance(each, TwistTarget):
+                each.timeout, each.lookahead = options.target_timeout, options.twist_lookahead
+                each.allowed_share = self._tracker.twist_share
 
     def _is_supervising(self) -> bool:
         """Return whether this cycle must compare the measurement with the commands.
@@ -597,9 +720,11 @@ class Controller:
         """
         target, tracker = self._stream.target, self._tracker
         tracked = None
-        if waits and isinstance(target, TrajectoryTarget):
+        if waits and isinstance(target, TrajectoryTarget | TipTargets):
             target.interrupt()
         elif target is not None and not waits:
+            if isinstance(target, TipTargets) and target.needs_poses():
+                target.hold_at(tracker.local_ik.pose_at(tracker.limiter.stopping_point()))
             T_d = target.pose(now, dt, self._tip)
             try:
                 tracked = tracker.track(T_d, target, now, dt)
@@ -613,13 +738,15 @@ class Controller:
             output = self._held_output(state, message)
         else:
             condition = self._condition.update(now, tracked.step, self._sigma0)
-            output = self._tracking_output(T_d, tracked, condition, now - target.sampled)
+            output = self._tracking_output(T_d, tracked, condition, now)
         if max(map(abs, output.velocity.tolist())) > MAX_REST_SPEED:
             self._rest = self._rest.with_motion(now, target is not None)
         return output
 
     def _tip(self) -> Array:
-        """Return the current T_base_tip (4, 4), at the command or at the reference.
+        """Return the current T_base_tip (4, 4), or the poses of several followed frames.
+
+        The poses are those at the command or at the reference.
 
         Each target decides which of the two it needs. The reference is the result of the last step
         of the IK method; the command follows the reference within the limits.
@@ -633,24 +760,30 @@ class Controller:
         """Return the output of a cycle in which the command does not move toward a target."""
         q, nan = self.command, math.nan
         free, near = np.zeros_like(q), self._nearest
+        tips = () if self._is_single else held_statuses(self.frames, state, message)
         return ServoOutput(
-            q, self.velocity, state, message, None, nan, nan, nan, nan, free, nan, near
+            q, self.velocity, state, message, None, nan, nan, nan, nan, free, nan, near, tips
         )
 
     def _tracking_output(
-        self, T_d: Array, tracked: Tracked, condition: ServoState, age: float
+        self, T_d: Array, tracked: Tracked, condition: ServoState, now: float
     ) -> ServoOutput:
         """Return the output of a cycle in which the command moves toward a target.
 
         Args:
-            T_d: (4, 4) T_base_tip of the target.
+            T_d: (4, 4) T_base_tip of the target, or (s, 4, 4) of several frames.
             tracked: Result of the tracker for this cycle.
             condition: JOINT_BOUND or a singularity state if a joint bound or singularity limits
                 local motion; otherwise FOLLOWING.
-            age: Age of the target [s].
+            now: Current time [s].
         """
-        q, step = self.command, tracked.step
-        position, rotation = self._errors(step, q, T_d)
+        q, step, target = self.command, tracked.step, self._stream.target
+        errors = None
+        if isinstance(target, TipTargets):
+            errors = self._tracker.local_ik.frame_errors(q, T_d)
+            position, rotation = errors.max(axis=0).tolist()
+        else:
+            position, rotation = self._errors(step, q, T_d)
         state = condition if tracked.state is ServoState.FOLLOWING else tracked.state
         if self._tracker.local_ik.is_reached(position, rotation):
             state = ServoState.REACHED
@@ -664,6 +797,10 @@ class Controller:
             reason = self._tracker.local_ik.singularity_note
         least, greatest = step.least_singular_value, step.greatest_singular_value
         message, note = state.message(reason), self._stream.reason
+        tips: tuple[TipStatus, ...] = ()
+        if isinstance(target, TipTargets) and errors is not None:
+            is_reached = self._tracker.local_ik.is_reached
+            tips = target.statuses(now, state, errors, is_reached)
         return ServoOutput(
             q,
             self.velocity,
@@ -675,8 +812,9 @@ class Controller:
             least,
             math.inf if least == 0.0 else greatest / least,
             step.limit_activation,
-            age,
+            math.nan if target is None else now - target.sampled,
             self._nearest,
+            tips,
         )
 
     @property

@@ -16,11 +16,13 @@ from dls_ik.core.avoidance import follow_apart
 from dls_ik.core.boxes import Boxed, boxed
 from dls_ik.core.follow import follow, new_state, tip_errors, tip_pose
 from dls_ik.core.near_pairs import NearRows
+from dls_ik.core.stack_follow import errors_of_frames, poses_of_frames
 from dls_ik.core.types import Array, FollowMethods, GeneralProblem, Method
 from dls_ik.errors import MethodError, OptionError
 from dls_ik.model.joint import JointValues
 from dls_ik.model.pose import PoseLike
 from dls_ik.model.robot import RobotModel
+from dls_ik.servo.followed_frames import tip_frames
 from dls_ik.servo.lower_levels import LowerLevels
 from dls_ik.servo.plugin_step import PluginStep
 from dls_ik.servo.targets import checked_duration
@@ -79,6 +81,7 @@ class LocalIk:
             would with the weight 1.
 
     Attributes:
+        frames: The tips, which follow targets.
         near: Distance constraints of the next steps; None without a scene.
         limiting_pair: Index of a pair of links or objects whose distance constraint changed the
             last step, the first in the list of active constraints; -1 if none changed the step.
@@ -110,7 +113,12 @@ class LocalIk:
         self.method = choice.name
         self.options = solver_options(choice, options, robot.joint_names)
         stack, task = split_stack(task)
-        self._position_only = rotation_free(checked_tasks(robot, task))
+        tasks = checked_tasks(robot, task)
+        self._position_only = rotation_free(tasks)
+        self.frames = tip_frames(robot, tasks)
+        self._is_single = len(self.frames) == 1
+        self._counted = np.array([[f.has_position, f.has_rotation] for f in self.frames])
+        self._bases = np.full(len(self.frames), -1)
         self._mobility = joint_mobility(robot, self.options.joint_weights, frozen_joints)
         self._lower: LowerLevels | None = None
         if stack is not None and len(stack.levels) > 1:
@@ -136,6 +144,8 @@ class LocalIk:
         self._follow_apart = compat.EntryPoint(follow_apart)
         self._tip_errors = compat.EntryPoint(tip_errors)
         self._tip_pose = compat.EntryPoint(tip_pose)
+        self._frame_errors = compat.EntryPoint(errors_of_frames)
+        self._frame_poses = compat.EntryPoint(poses_of_frames)
         self._state = new_state(robot.chain, self._method, self._details)
         self._followed = boxed(self._state)
         self._methods = self._boxed_methods(self._details)
@@ -182,23 +192,45 @@ class LocalIk:
     def errors_at(self, q: Array, T_d: Array) -> tuple[float, float]:
         """Return the distance [m] and the angle [rad] between the tip and a desired pose.
 
-        The robot must have one tip. Tolerances and restrictions of the task are ignored.
+        With several tips, the result is the largest distance and the largest angle, without the
+        parts of poses that do not count. With one tip, tolerances and restrictions of the task are
+        ignored.
 
         Args:
             q: (n,) joint positions [rad or m].
-            T_d: (4, 4) desired T_base_tip.
+            T_d: (4, 4) desired T_base_tip, or (k, 4, 4) for k tips.
         """
+        if not self._is_single:
+            position, rotation = self.frame_errors(q, T_d).max(axis=0).tolist()
+            return position, rotation
         q, T_d = np.ascontiguousarray(q, dtype=float), np.ascontiguousarray(T_d, dtype=float)
         errors: tuple[float, float] = self._tip_errors(self._arm, q, T_d)
         return errors
 
+    def frame_errors(self, q: Array, T_d: Array) -> Array:
+        """Return the position and rotation error of each tip (k, 2) [m, rad] at q (n,).
+
+        Errors of parts of a pose that do not count are zero.
+
+        Args:
+            q: (n,) joint positions [rad or m].
+            T_d: (k, 4, 4) desired poses of the tips.
+        """
+        errors: Array = self._frame_errors(self._arm, self._bases, T_d, q)
+        return np.asarray(errors * self._counted)
+
     def pose_at(self, q: Array) -> Array:
-        """Return the pose T_base_tip (4, 4) of the tip of a robot with one tip.
+        """Return the pose T_base_tip (4, 4) of the tip, or (k, 4, 4) of k tips.
 
         Args:
             q: (n,) joint positions [rad or m].
         """
-        pose: Array = self._tip_pose(self._arm, np.ascontiguousarray(q, dtype=float))
+        q = np.ascontiguousarray(q, dtype=float)
+        pose: Array = (
+            self._tip_pose(self._arm, q)
+            if self._is_single
+            else self._frame_poses(self._arm, self._bases, q)
+        )
         return pose
 
     def reset(self, q: JointValues) -> None:

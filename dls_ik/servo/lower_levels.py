@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Motion of the lower levels of a task stack in a stream: swivel angle, posture, objectives."""
+"""Lower levels of a task stack in a stream: their targets, and their motion."""
 
 from __future__ import annotations
 
@@ -16,43 +16,35 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.servo.near_constraints import near_constraints
 from dls_ik.solver.level_steps import LevelSteps
 from dls_ik.solver.options import SolverOptions
+from dls_ik.solver.stack_problem import StackProblem
 from dls_ik.solver.task_stack import SwivelTask, TaskStack
 from dls_ik.text import listing, quoted
 
 ACCELERATION_SHARE = 0.5  # share of the acceleration limits for the motion of the lower levels
 
 
-class LowerLevels(LevelSteps):
-    """Adds the motion of the lower levels of a stream, whose targets can change.
-
-    The motion starts and ends gently: its acceleration is limited, and errors decrease
-    exponentially.
+class StackValues:
+    """Values of a stack that change while the arm moves: targets of tasks, errors of levels.
 
     Args:
         robot: Chain to move.
-        stack: The tasks; the first level must be the task of the tips.
-        options: Give the weight and the kind of rotation errors, and the length unit.
-        velocity: (n,) velocity limits of the whole motion; 0 for frozen joints [rad/s or m/s].
-        acceleration: (n,) acceleration limits of the whole motion [rad/s^2 or m/s^2].
+        problem: Arrays of the stack.
 
-    Raises:
-        OptionError, ChainError: If a task does not fit the robot, or the first level of the stack
-            is not the task of the tips alone.
+    Attributes:
+        errors: (l,) norm of the scaled error of each level; NaN before the first cycle.
     """
 
-    def __init__(
-        self,
-        robot: RobotModel,
-        stack: TaskStack,
-        options: SolverOptions,
-        velocity: Array,
-        acceleration: Array,
-    ) -> None:
-        super().__init__(robot, stack, options, velocity, ACCELERATION_SHARE * acceleration)
-        self._robot, given = robot, self._problem.params
-        self._given = given.swivel.copy(), given.value.copy()
+    def __init__(self, robot: RobotModel, problem: StackProblem) -> None:
+        self._robot, self._problem = robot, problem
+        self._given = problem.params.swivel.copy(), problem.params.value.copy()
+        self.errors: Array = np.full(len(problem.params.ends), np.nan)
 
-    def take_over(self, other: LowerLevels) -> None:
+    @property
+    def residuals(self) -> tuple[float, ...]:
+        """Norm of the scaled error of each level after the last step; NaN before the first."""
+        return tuple(self.errors.tolist())
+
+    def take_over(self, other: StackValues) -> None:
         """Take the swivel angle and the posture that were set in `other` since it was created.
 
         Each is taken only if both stacks were created with the same value of it.
@@ -105,6 +97,42 @@ class LowerLevels(LevelSteps):
         for name, value in values.items():
             self._problem.params.value[rows[name]] = value
 
+
+class LowerLevels(StackValues):
+    """Adds the motion of the lower levels of a stream, whose targets can change.
+
+    The lower levels move within the null space of the first level, so that the axes of the tip that
+    count do not move. The motion starts and ends gently: its acceleration is limited, and errors
+    decrease exponentially.
+
+    Args:
+        robot: Chain to move.
+        stack: The tasks; the first level must be the task of the tips.
+        options: Give the weight and the kind of rotation errors, and the length unit.
+        velocity: (n,) velocity limits of the whole motion; 0 for frozen joints [rad/s or m/s].
+        acceleration: (n,) acceleration limits of the whole motion [rad/s^2 or m/s^2].
+
+    Raises:
+        OptionError, ChainError: If a task does not fit the robot, or the first level of the stack
+            is not the task of the tips alone.
+    """
+
+    def __init__(
+        self,
+        robot: RobotModel,
+        stack: TaskStack,
+        options: SolverOptions,
+        velocity: Array,
+        acceleration: Array,
+    ) -> None:
+        self._steps = LevelSteps(robot, stack, options, velocity, ACCELERATION_SHARE * acceleration)
+        super().__init__(robot, self._steps.problem)
+        self.errors = self._steps.errors
+
+    def restart(self) -> None:
+        """Set the added velocity to zero."""
+        self._steps.restart()
+
     def add(self, before: Array, q: Array, T_d: Array, dt: float, near: NearRows | None) -> None:
         """Add the motion of one cycle to a step of the first level.
 
@@ -116,4 +144,4 @@ class LowerLevels(LevelSteps):
             near: Distance constraints; None without a scene.
         """
         rows = None if near is None else near_constraints(near, before, q - before, dt)[:2]
-        self.add_motion(before, q, T_d, dt, rows)
+        self._steps.add_motion(before, q, T_d, dt, rows)

@@ -31,7 +31,7 @@ class StallWindow(NamedTuple):
     since: float  # [s] time at which the window started
     error: float  # [m] error at that time
     q: Array  # (n,) joint positions at the start [rad or m]
-    T: Array  # (4, 4) T_base_tip of the target at the start
+    T: Array  # (4, 4) or (s, 4, 4) poses of the target at the start
 
 
 class StallMonitor:
@@ -62,7 +62,7 @@ class StallMonitor:
             now: Current time [s].
             error: Norm of the vector (position error, `weight` times rotation error) [m].
             q: (n,) joint positions [rad or m].
-            T_d: (4, 4) T_base_tip of the target.
+            T_d: (4, 4) T_base_tip of the target, or (s, 4, 4) of s frames.
         """
         window = self._window
         bound = MAX_REMAINING_ERROR
@@ -74,12 +74,18 @@ class StallMonitor:
             return False
         # [s] shortest time for the net motion at the velocity limits
         moved = float(np.max(np.abs(q - window.q) / self._velocity))
-        V = difference(window.T, T_d)
-        target_moved = math.hypot(*V[:3], *(self._weight * V[3:]))  # [m]
+        target_moved = self._distance(window.T, T_d)
         if moved <= MAX_STALL_SPEED * (now - window.since) and error >= target_moved:
             return True
         self._start_window(now, error, q, T_d)
         return False
+
+    def _distance(self, T_a: Array, T_b: Array) -> float:
+        """Return the distance between two targets [m]; the largest one if there are several."""
+        if T_a.ndim > 2:
+            return max(self._distance(a, b) for a, b in zip(T_a, T_b, strict=True))
+        V = difference(T_a, T_b)
+        return math.hypot(*V[:3], *(self._weight * V[3:]))
 
     def _start_window(self, now: float, error: float, q: Array, T_d: Array) -> None:
         self._window, self._cycles = StallWindow(now, error, q.copy(), T_d.copy()), 1

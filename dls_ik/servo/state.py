@@ -139,6 +139,23 @@ def transition(
     return StreamState(state, reason, target, has_started)
 
 
+class TipStatus(NamedTuple):
+    """State of a followed frame in a cycle, as :class:`.ServoOutput` for the whole robot."""
+
+    tip: str
+    reference: str | None  # link in whose frame the targets are given; None: the base
+    state: ServoState
+    message: str
+    position_error: float  # [m] NaN without a target
+    rotation_error: float  # [rad] NaN without a target
+    target_age: float  # [s] time since the target was sampled; NaN without a target
+
+    @property
+    def name(self) -> str:
+        """Name of the tip, and of the link to which the pose is relative."""
+        return self.tip if self.reference is None else f"{self.tip} in {self.reference}"
+
+
 class ServoOutput(NamedTuple):
     """Output of one cycle: command, state and errors. The arrays are copies."""
 
@@ -146,15 +163,18 @@ class ServoOutput(NamedTuple):
     velocity: Array  # (n,) mean velocity of the command in the cycle [rad/s or m/s]
     state: ServoState
     message: str  # explanation of the state, and its reason
-    T_d: Array | None  # (4, 4) T_base_tip of the target in this cycle; None without a target
-    position_error: float  # [m] error of the command; NaN without a target
-    rotation_error: float  # [rad] error of the command; NaN without a target
+    # (4, 4) T_base_tip of the target in this cycle, or (s, 4, 4) of several followed frames; None
+    # without a target
+    T_d: Array | None
+    position_error: float  # [m] error of the command, of several the largest; NaN without a target
+    rotation_error: float  # [rad] error of the command, as above; NaN without a target
     # Smallest singular value of the scaled Jacobian; NaN without local motion.
     least_singular_value: float
     condition: float  # ratio of largest to smallest singular value; NaN without local motion
     limit_activation: Array  # (n,) 0: joint is free, 1: joint is held at a limit
     target_age: float  # [s] time since the target was sampled; NaN without a target
     nearest: NearPair | None = None  # closest pair within influence_distance; None: no pair
+    tips: tuple[TipStatus, ...] = ()  # of each followed frame, if there are several
 
 
 class ConditionMonitor:

@@ -147,15 +147,15 @@ def _to_array(values: Any, requirement: str) -> Array:
 
 
 def is_same(T_a: Array, T_b: Array, length_unit: float = 1.0) -> bool:
-    """Return whether two poses (4, 4) are equal up to `SAME_POSE_TOLERANCE`.
+    """Return whether poses (..., 4, 4) are equal up to `SAME_POSE_TOLERANCE`.
 
     Args:
-        T_a: (4, 4) first pose.
-        T_b: (4, 4) second pose.
+        T_a: (..., 4, 4) first poses.
+        T_b: (..., 4, 4) second poses.
         length_unit: Length units of the poses per metre.
     """
     change = T_a - T_b
-    change[:3, 3] /= length_unit
+    change[..., :3, 3] /= length_unit
     return max(map(abs, change.ravel().tolist())) <= SAME_POSE_TOLERANCE
 
 
@@ -172,11 +172,20 @@ def rotated(R: Array, V: Array) -> Array:
 class Target(Protocol):
     """A desired pose as a function of time."""
 
-    sampled: float  # [s] time when the newest data were sampled
-    is_velocity: bool  # whether local motion starts each step at the command
-    # Whether the argument `tip` of `pose` must return the tip pose at the commanded joint positions
-    # instead of the joint positions that the command follows.
-    needs_command: bool
+    @property
+    def sampled(self) -> float:
+        """Time when the newest data were sampled [s]."""
+
+    @property
+    def is_velocity(self) -> bool:
+        """Return whether local motion starts each step at the command."""
+
+    @property
+    def needs_command(self) -> bool:
+        """Return whether `tip` in :meth:`pose` must return the pose at the command.
+
+        Otherwise it returns the pose at the joint positions that the command follows.
+        """
 
     def pose(self, now: float, dt: float, tip: Callable[[], Array]) -> Array:
         """Return the desired T_base_tip (4, 4) at the end of a cycle; call once per cycle.

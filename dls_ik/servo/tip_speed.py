@@ -3,6 +3,8 @@
 """Speed limits of the tip, checked at every moment of a cycle and of the stop that may follow."""
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -131,6 +133,48 @@ class TipSpeed:
         return shares
 
 
+class TipSpeeds(TipSpeed):
+    """The same speed limits of several tips, each checked on its own.
+
+    Args:
+        tips: Limits of each tip.
+    """
+
+    def __init__(self, tips: Sequence[TipSpeed]) -> None:
+        self._tips = tuple(tips)
+
+    def speed_share(self, motion: Motion, stop: StopPath) -> float:
+        """Return the largest bound of all tips, as :meth:`TipSpeed.speed_share`."""
+        return max(tip.speed_share(motion, stop) for tip in self._tips)
+
+    def step_share(self, q_a: Array, q_b: Array, dt: float) -> float:
+        """Return the smallest factor of all tips, as :meth:`TipSpeed.step_share`."""
+        return min(tip.step_share(q_a, q_b, dt) for tip in self._tips)
+
+    def twist_share(self, V: Array) -> float:
+        """Return the factor for the twist V (6,) of one of the tips."""
+        return self._tips[0].twist_share(V)
+
+    def shortest(self, q: Array) -> float:
+        """Return the longest duration of all tips, as :meth:`TipSpeed.shortest`."""
+        return max(tip.shortest(q) for tip in self._tips)
+
+
+def _with_only_tip(robot: RobotModel, k: int) -> RobotModel:
+    """Return a robot with the same joints, and only the tip number k of its tips."""
+    chain = robot.chain
+    start, end = int(chain.first[k]), int(chain.first[k + 1])
+    path = chain._replace(
+        fixed=chain.fixed[start + k : end + k + 1].copy(),
+        first=np.array([0, end - start]),
+        prismatic=chain.prismatic[start:end].copy(),
+        variable=chain.variable[start:end].copy(),
+        scale=chain.scale[start:end].copy(),
+        offset=chain.offset[start:end].copy(),
+    )
+    return replace(robot, tips=(robot.tips[k],), offsets=robot.offsets[k : k + 1], chain=path)
+
+
 def _levers(robot: RobotModel) -> Array:
     """Return upper bounds on the speed of the tip per unit velocity of each joint.
 
@@ -158,7 +202,7 @@ def tip_speed(
     """Return the speed limits of the tip for the options; None if neither speed is limited.
 
     Args:
-        robot: A robot with one tip.
+        robot: Robot, each of whose tips keeps the limits.
         speeds: Linear limit [m/s] and angular limit [rad/s]; infinite without a limit.
         scale: Share of the limits that motion uses. 0 counts as 1, because with 0 the command
             always slows down.
@@ -169,4 +213,7 @@ def tip_speed(
     if math.isinf(linear) and math.isinf(angular):
         return None
     share = scale if scale > 0.0 else 1.0
-    return TipSpeed(robot, share * linear * length_unit, share * angular, acceleration)
+    limits = share * linear * length_unit, share * angular, acceleration
+    if len(robot.tips) == 1:
+        return TipSpeed(robot, *limits)
+    return TipSpeeds([TipSpeed(_with_only_tip(robot, k), *limits) for k in range(len(robot.tips))])

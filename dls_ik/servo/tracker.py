@@ -27,6 +27,7 @@ from dls_ik.servo.joint_motion import (
     PlannedMotion,
     PlannedPath,
 )
+from dls_ik.servo.level_ik import LevelIk, moves_by_levels
 from dls_ik.servo.limiter import AccelerationLimiter, JerkLimiter, Limiter
 from dls_ik.servo.local_ik import LocalIk, ServoStep
 from dls_ik.servo.options import JOINT_MOTION, ControllerOptions, motion_limits
@@ -36,6 +37,7 @@ from dls_ik.servo.stall import TICK, BlockedMonitor, StallMonitor
 from dls_ik.servo.state import ServoState
 from dls_ik.servo.targets import Target, TwistTarget, is_same
 from dls_ik.servo.tip_speed import TipSpeed, tip_speed
+from dls_ik.servo.tip_targets import TipTargets
 from dls_ik.servo.workspace import Bound
 from dls_ik.solver import IkResult
 from dls_ik.solver.task import Tasks
@@ -101,6 +103,8 @@ class Tracker:
     follows the path. The remaining path is checked again whenever the scene changes. If no path is
     found, the command holds.
 
+    With several tips, poses of targets are arrays (s, 4, 4), one for each followed frame.
+
     Args:
         local_ik: Local motion of the reference.
         limiter: Limiter of the command; a :class:`Guard` if there is a scene or a workspace.
@@ -112,7 +116,7 @@ class Tracker:
 
     def __init__(
         self,
-        local_ik: LocalIk,
+        local_ik: LocalIk | LevelIk,
         limiter: Limiter | Guard,
         planner: BackgroundPlanner | None,
         acceleration: Array,
@@ -180,7 +184,7 @@ class Tracker:
         never moves far ahead of the command.
 
         Args:
-            T_d: (4, 4) desired T_base_tip in this cycle.
+            T_d: (4, 4) desired T_base_tip in this cycle, or (s, 4, 4) of several frames.
             target: Target from which `T_d` was computed.
             now: Current time [s].
             dt: Duration of the cycle [s].
@@ -232,12 +236,14 @@ class Tracker:
             return self._hold_after_stall(T_d, is_static, dt)
         if isinstance(target, TwistTarget):
             target.is_near_obstacle = self.limiting_pair is not None
+        elif isinstance(target, TipTargets):
+            target.set_near_obstacle(self.limiting_pair is not None)
         if target.is_velocity:
             self.local_ik.continue_from(self.limiter.q)
         if self.guard is not None:
             self.local_ik.near = self.guard.near if self.guard.state.pairs.names else None
         before = self.local_ik.q
-        step = self.local_ik.advance(T_d[None], dt)
+        step = self.local_ik.advance(T_d.reshape(-1, 4, 4), dt)
         if self._tip is not None:
             step = self._limit_tip_speed(self._tip, before, step, T_d, dt)
         self.limiter.advance(step.q, (step.q - before) / dt, dt)
@@ -286,7 +292,7 @@ class Tracker:
             cycle.
         """
         q = self.local_ik.q
-        step = self.local_ik.advance(T_d[None], dt)
+        step = self.local_ik.advance(T_d.reshape(-1, 4, 4), dt)
         self.local_ik.restart(q)
         self.limiter.advance(q, np.zeros_like(q), dt)
         return q, self._handle_stall(T_d, is_static, step)
@@ -547,27 +553,21 @@ def build_tracker(
     `options` and `method_options`.
 
     Raises:
-        MethodError: If the robot has more than one tip, or the method is unknown or does not suit
-            the robot.
+        MethodError: If the method is unknown or does not suit the robot.
         OptionError: If an option is invalid or does not suit the robot.
         SceneError: If the scene or the workspace belongs to another robot.
     """
-    if len(robot.tips) != 1:
-        raise MethodError(
-            f"a controller needs a robot with exactly one tip; got {len(robot.tips)}: "
-            f"{', '.join(robot.tips)}; choose a group with one tip"
-        )
     acceleration, jerk = motion_limits(options, robot)
     share = options.scale if options.scale > 0.0 else 1.0
-    local_ik = LocalIk(
-        robot,
-        method,
-        task=task,
-        scale=share,
-        frozen_joints=frozen_joints,
-        acceleration=share * acceleration,
-        **method_options,
-    )
+    given: dict[str, Any] = {
+        "scale": share, "frozen_joints": frozen_joints, "acceleration": share * acceleration
+    }  # fmt: skip
+    stack = split_stack(task)[0]
+    local_ik: LocalIk | LevelIk
+    if stack is not None and moves_by_levels(robot, stack):
+        local_ik = LevelIk(robot, stack, method=method, **given, **method_options)
+    else:
+        local_ik = LocalIk(robot, method, task=task, **given, **method_options)
     bare: Limiter = (
         AccelerationLimiter(robot, acceleration, options.scale)
         if np.isinf(jerk).all()
@@ -579,10 +579,10 @@ def build_tracker(
     if scene is not None or workspace or tip is not None:
         distances = options.min_distance, options.influence_distance
         tests = () if tip is None else (tip,)
-        given = distances, (acceleration, jerk), tests
-        limiter = Guard(bare, robot, scene, workspace, *given)
+        limiter = Guard(bare, robot, scene, workspace, distances, (acceleration, jerk), tests)
     planner = None
-    if options.when_stuck == JOINT_MOTION:
+    # A joint motion would break the levels: it moves tips apart whose relative pose is a task.
+    if options.when_stuck == JOINT_MOTION and isinstance(local_ik, LocalIk):
         names = ("position_tolerance", "rotation_tolerance", "rotation_weight", "length_unit")
         metric: dict[str, Any] = {name: getattr(local_ik.options, name) for name in names}
         limits = MotionLimits(share * robot.velocity, share * acceleration, jerk, tip)

@@ -49,6 +49,10 @@ class LevelSteps:
         acceleration: (n,) acceleration limits of the motion of the lower levels [rad/s^2 or m/s^2];
             None: no limits.
 
+    Attributes:
+        problem: Arrays of the stack.
+        errors: (l,) norm of the scaled error of each level; NaN before the first step.
+
     Raises:
         OptionError, ChainError: If a task does not fit the robot, or the first level of the stack
             is not the task of the tips alone.
@@ -63,21 +67,21 @@ class LevelSteps:
         acceleration: Array | None = None,
     ) -> None:
         check_first_level(stack)
-        self._problem = build_stack(robot, stack, options)
+        self.problem = build_stack(robot, stack, options)
         unlimited = np.full(robot.n, np.inf)
         share = np.minimum(unlimited if acceleration is None else acceleration, MAX_ACCELERATION)
         fastest = unlimited if velocity is None else velocity
         limits = StackLimits(robot.lower, robot.upper, fastest, share, LEVEL_RATE)
-        levels = len(self._problem.params.ends)
-        self._state = StackState(np.zeros(robot.n), np.full(levels, np.nan))
-        self._boxes = boxed(self._problem.params), boxed(limits), boxed(self._state)
+        self.errors: Array = np.full(len(self.problem.params.ends), np.nan)
+        self._state = StackState(np.zeros(robot.n), self.errors)
+        self._boxes = boxed(self.problem.params), boxed(limits), boxed(self._state)
         self._add_levels = compat.EntryPoint(add_levels)
         self._no_rows = np.empty((0, robot.n)), np.empty(0)
 
     @property
     def residuals(self) -> tuple[float, ...]:
         """Norm of the scaled error of each level after the last step; NaN before the first."""
-        return tuple(self._state.residual.tolist())
+        return tuple(self.errors.tolist())
 
     def restart(self) -> None:
         """Set the added velocity to zero."""
@@ -100,5 +104,5 @@ class LevelSteps:
             dt: Duration of the cycle [s].
             rows: Distance constraints of :func:`dls_ik.core.stack_motion.add_levels`; None: none.
         """
-        poses = self._problem.poses(T_d)
+        poses = self.problem.poses(T_d)
         self._add_levels(*self._boxes, poses, before, q, dt, rows or self._no_rows)

@@ -48,6 +48,8 @@ class StackProblem(NamedTuple):
     tips: int  # number of tips of the robot
     posture: dict[str, int]  # indices in `params.value` of the joints of postures, by joint name
     has_swivel: bool  # whether a level has a swivel angle
+    # Frames of the stack's :class:`FrameTask` without a point: link, reference and number.
+    frames: tuple[tuple[str, str | None, int], ...]
 
     def poses(self, T: Array) -> Array:
         """Return the desired poses (k, 4, 4) of all frames for those (t, 4, 4) of the tips."""
@@ -110,7 +112,8 @@ def build_stack(robot: RobotModel, stack: TaskStack, options: SolverOptions) -> 
     )
     has_swivel = bool((params.kind == ROW_SWIVEL).any())
     targets = np.array(builder.targets)
-    return StackProblem(params, targets, len(robot.tips), builder.posture, has_swivel)
+    frames = tuple(builder.plain_frames)
+    return StackProblem(params, targets, len(robot.tips), builder.posture, has_swivel, frames)
 
 
 def _expanded(row: _Row, numbers: dict[int, list[int]]) -> list[_Row]:
@@ -138,6 +141,7 @@ class _Builder:
         self.linear: list[Array] = []
         self.value: list[float] = []
         self.posture: dict[str, int] = {}
+        self.plain_frames: list[tuple[str, str | None, int]] = []
         self.swivel, self.center = np.array([0.0, 0.0, 0.0, 1.0]), np.zeros(3)
         self._elbow: list[tuple[str, Array]] = []  # shoulder, elbow and wrist: link, position
         self._masses: list[tuple[str, Array]] = []
@@ -182,6 +186,8 @@ class _Builder:
     def _frame_rows(self, task: FrameTask) -> list[_Row]:
         reference = -1 if task.reference is None else self._frame_of(task.reference)
         self._add_frame(task.link, task.point, task.task, reference, task.target, task.weight)
+        if task.point is None:
+            self.plain_frames.append((task.link, task.reference, len(self.tasks) - 1))
         return [_Row(ROW_FRAME, len(self.tasks) - 1)]
 
     def _frame_of(self, link: str) -> int:

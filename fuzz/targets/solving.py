@@ -124,6 +124,10 @@ DRAWS: Mapping[str, Callable[[Source, RobotModel], Any]] = {
     "age": one_of(0.0, 0.1, -0.05, 10.0),
     "period": one_of(0.1, 0.001),
     "reason": lambda source, _: source.word(),
+    **dict.fromkeys(
+        ("tip", "reference"),
+        lambda source, robot: source.pick((None, *robot.tips, source.word())),
+    ),
 }
 
 

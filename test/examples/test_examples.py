@@ -42,6 +42,10 @@ SAID = {
         r"lifted by 0\.10 of 0\.1 m",
         r"lifted by 0\.\d\d of 2\.0 m, grip exact to \de-(09|1\d)",
     ],
+    "12_shapes_through_ros.py": [
+        r"ik_node: mean distances \d\.\d+ \d\.\d+",
+        r"reproduction: mean distances 0\.37\d 0\.04\d",
+    ],
     "09_jog_through_ros.py": [r"the tip is [1-9]\d+ mm from where it was"],
 }
 SAVES = {
@@ -51,6 +55,7 @@ SAVES = {
     "07_own_robot_from_dh.py": ["scara.png", "scara_joints.png"],
     "08_reachability.py": ["reachability.png"],
     "10_shelf.py": ["shelf.png"],
+    "12_shapes_through_ros.py": ["shapes.png"],
 }
 
 

@@ -207,3 +207,30 @@ def test_two_wams_have_handles_in_rviz_each_at_its_own_tip(prefix, start, client
         assert marker.header.frame_id == "base"
         np.testing.assert_allclose(matrix_from_pose(marker.pose), arm.fk(HOME), atol=1e-6)
     assert launch.interrupted() == 0
+
+
+@pytest.mark.parametrize(
+    "arguments", [(), pytest.param(("physics:=true",), marks=pytest.mark.campaign)]
+)
+def test_two_wams_carry_an_object_along_a_loop(arguments, start, client):
+    if arguments:
+        pytest.importorskip("mujoco", reason="needs MuJoCo")
+    launch = start("two_wams.launch.py", "carry:=true", *arguments)
+    robot = RobotModel.from_urdf(
+        URDF / "two_wams.urdf", tip=tuple(f"{side}_wam_tip" for side in SIDES)
+    )
+    joints, heights, relative = Joints(client, "joint_states"), [], []
+    deadline = time.monotonic() + PATIENCE
+    while not heights or np.ptp(heights) < 0.15:  # the loop is 0.2 m high
+        launch.check()
+        assert time.monotonic() < deadline, launch.output()
+        rclpy.spin_once(client, timeout_sec=0.1)
+        if set(robot.joint_names) <= set(joints.positions):
+            left, right = robot.fk([joints.positions[name] for name in robot.joint_names])
+            heights.append(left[2, 3])
+            relative.append(np.linalg.inv(left) @ right)
+    grip = np.eye(4)
+    grip[1, 3] = -0.8  # HANDS of the launch file
+    # A command is sent late if the machine is busy, so this is no measure of accuracy.
+    assert np.abs(np.array(relative) - grip).max() < (5e-2 if arguments else 1e-3)
+    assert launch.interrupted() == 0

@@ -23,6 +23,7 @@ GROUPS = {
     "group.right_arm.timeout": 0.3,
     "group.both_arms.tip": list(TIPS),
 }
+BOTH = {"stream_group": "both_arms"}
 
 
 def two_arms(**parameters):
@@ -158,14 +159,28 @@ def test_groups_that_do_not_fit_the_robot_are_refused(given, words):
         ({"group.leg.tip": "foot"}, "unknown parameter 'group.leg.tip'; known: robot"),
         ({"group.left_arm.method": "nope"}, "unknown method 'nope'"),
         ({"group.left_arm.timeout": -1.0}, "group.left_arm.timeout must be from 0 to 3600 \\[s\\]"),
-        ({"stream_group": "both_arms"}, "\\(left_arm, right_arm\\); got 'both_arms'"),
+        ({"stream_group": "arm"}, "(left_arm, right_arm, both_arms).; got 'arm'"),
         ({"stream_group": "left_arm", "tip": "left_wam_tip"}, "give one"),
-        ({"groups": "both_arms", "group.both_arms.tip": list(TIPS)}, "exactly one tip"),
+        ({"groups": "both_arms", "group.both_arms.tip": list(TIPS)}, "no group has one tip"),
+        ({"relative_pose": [0.0] * 6 + [1.0]}, "needs a stream_group with several tips"),
+        (BOTH | {"relative_pose": [0.0] * 3}, "relative_pose must be x, y, z and the unit"),
+        (BOTH | {"relative_pose": [0.0] * 7}, "relative_pose must be x, y, z and the unit"),
     ],
 )
 def test_invalid_group_parameters_are_refused(given, words):
     with pytest.raises((OptionError, MethodError), match=words):
         Parameters().changed(GROUPS).changed(given)
+
+
+def test_group_of_several_tips_follows_targets_of_each():
+    arms = two_arms(**BOTH)
+    assert arms.robot.tips == TIPS
+    assert [frame.name for frame in arms.controller.frames] == list(TIPS)
+    changed = arms.changed(arms.parameters.changed({"relative_pose": [0.0, -0.8, 0, 0, 0, 0, 1.0]}))
+    assert [f.name for f in changed.controller.frames][2] == f"{TIPS[1]} in {TIPS[0]}"
+    pair = ["left_wam_tip", "left_wam_link7"]
+    with pytest.raises(OptionError, match="rigidly attached"):
+        two_arms(**BOTH | {"group.both_arms.tip": pair})
 
 
 def test_groups_change_live_and_keep_their_models(arms):

@@ -7,9 +7,7 @@ from itertools import cycle
 import numpy as np
 import pytest
 from drive import BENT, DT, WAM, Drive
-from robots import joint, urdf
 
-from dls_ik import RobotModel
 from dls_ik.errors import JointValueError, MethodError, OptionError, PoseError
 from dls_ik.servo import Controller
 
@@ -137,11 +135,6 @@ def test_invalid_options_and_methods_raise_with_their_name():
             Controller(WAM, **options)
     with pytest.raises(MethodError):
         Controller(WAM, "magic")
-    two = RobotModel.from_urdf(
-        urdf("a b c", joint("j"), joint("k", parent="b", child="c")), tip=["b", "c"]
-    )
-    with pytest.raises(MethodError, match="one tip"):
-        Controller(two)
 
 
 def test_command_and_output_are_copies():

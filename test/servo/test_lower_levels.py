@@ -190,10 +190,6 @@ def test_changed_values_survive_the_change_of_another_option():
 
 
 REFUSED = {
-    "tip below": (
-        lambda: controller(TaskStack(PostureTask(HOME), Task())), OptionError,
-        "the first level of a stack that follows targets must be the task of the tip",
-    ),
     "unknown frozen joint": (
         lambda: controller(None, frozen_joints=["wam_j9"]), OptionError,
         "unknown joint 'wam_j9' in frozen_joints; joints are wam_j1",

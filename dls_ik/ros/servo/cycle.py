@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dls_ik.core.types import Array
-from dls_ik.errors import DlsIkError, HeldError, StaleTargetError
+from dls_ik.errors import DlsIkError, HeldError, OptionError, StaleTargetError
 from dls_ik.ros.arm import PREPARING, Arm
 from dls_ik.ros.frames import Frames, strip_slash
 from dls_ik.ros.params import MODE_AUTO, MODE_REQUIRED
 from dls_ik.ros.servo.freshness import DRAIN_TIME, Freshness, min_stall
 from dls_ik.ros.servo.monitor import CycleReport
 from dls_ik.ros.servo.state_monitor import CurrentStateMonitor, JointPositions
-from dls_ik.ros.servo.target_buffer import Arrival, apply_target, target_note
+from dls_ik.ros.servo.target_buffer import Address, Arrival, apply_target, target_note
 from dls_ik.ros.util import Throttle
 from dls_ik.servo import Controller, ServoOutput, ServoState
 from dls_ik.servo.knots import EARLIEST
@@ -87,7 +87,8 @@ class ServoCycle:
         self._arm: Arm | None = None
         self._commanded: Commanded | None = None
         self._previous: Commanded | None = None  # the command before `_commanded`
-        self._pending: Arrival | None = None  # target that waits until the arm may start
+        # Targets that wait until the arm may start, by tip and reference.
+        self._pending: dict[Address, Arrival] = {}
         self._note = (-math.inf, "")  # time [s] and text of a remark on a target
         self._check_hold: HoldCheck = lambda arm, now, values: ""
         self._hold_reason = ""  # empty: the arm may move
@@ -246,13 +247,14 @@ class ServoCycle:
                 other joints replaces it.
         """
         since_stall, timeout = self._states.since_stall(now), arm.parameters.target_timeout
-        if arrival is not None and arrival.freshness(now, since_stall, timeout) is Freshness.ACCEPT:
-            self._pending = arrival
-        elif arrival is not None:
-            self._note = (now, MAY_BE_OLD)
+        for each in () if arrival is None else (arrival, *arrival.others):
+            if each.freshness(now, since_stall, timeout) is Freshness.ACCEPT:
+                self._pending[each.tip, each.reference] = each
+            else:
+                self._note = (now, MAY_BE_OLD)
         self._run_actions(arm)
-        if must_stop and self._pending is not None:
-            self._pending, self._note = None, (now, STOPS_FOR_ROBOT)
+        if must_stop and self._pending:
+            self._pending, self._note = {}, (now, STOPS_FOR_ROBOT)
             self._log.warn("leaving", STOPS_FOR_ROBOT)
 
     def _stop_without_driver(self, arm: Arm) -> None:
@@ -278,9 +280,10 @@ class ServoCycle:
         if reason and arm.controller.started and not arm.controller.hold_reason:
             arm.controller.reset()
         # If the controller is paused or in a fault, it refuses the target and gives the reason.
-        if self._pending is not None and (arm.controller.hold_reason or (may_start and not reason)):
-            pending, self._pending = self._pending, None  # cleared first: `_apply` may raise
-            self._apply(arm, pending, now, stamp)
+        if self._pending and (arm.controller.hold_reason or (may_start and not reason)):
+            pending, self._pending = self._pending, {}  # cleared first: `_apply` may raise
+            for arrival in pending.values():
+                self._apply(arm, arrival, now, stamp)
 
     def _advance(self, arm: Arm, now: float, dt: float, positions: JointPositions) -> ServoOutput:
         """Run a cycle of the controller, and return its output.
@@ -353,7 +356,7 @@ class ServoCycle:
                 commanded = _by_name(old, old.controller.command)
                 arm.controller.seed(_start_of(arm, commanded))
                 arm.controller.hold_like(old.controller)
-                self._pending = None
+                self._pending = {}
         self._arm = arm
         return False
 
@@ -363,8 +366,9 @@ class ServoCycle:
             submitted, action = self._actions.popleft()
             action(arm.controller)
             self._note = (-math.inf, "")
-            if self._pending is not None and self._pending.time <= submitted:
-                self._pending = None
+            if self._pending:
+                waiting = self._pending.items()
+                self._pending = {key: each for key, each in waiting if each.time > submitted}
 
     def _apply(self, arm: Arm, arrival: Arrival, now: float, stamp: int) -> None:
         """Pass a target to the controller; log and report why a target cannot be followed.
@@ -378,14 +382,18 @@ class ServoCycle:
         message = arrival.message
         try:
             values = self._frame_values(arm, message)
-            apply_target(arm, message, self._frames, values, now, arrival.age(now, stamp))
+            apply_target(arm, arrival, self._frames, values, now, arrival.age(now, stamp))
         except (HeldError, StaleTargetError) as error:
             words = f"{TARGET_IGNORED}: {error}"
             is_held = isinstance(error, HeldError)  # if True, the status already includes the error
             self._note = (now, TARGET_IGNORED if is_held else words)
             self._log.warn("target ignored", words)
+        except OptionError as error:  # a tip that follows no such target
+            words = f"{TARGET_IGNORED}: {error}"
+            self._note = (now, words)
+            self._log.warn("tip", words)
         except DlsIkError as error:
-            arm.controller.refuse(str(error))
+            arm.controller.refuse(str(error), arrival.tip)
             self._log.warn("target", f"target refused, the arm holds: {error}")
         except Exception as error:
             arm.controller.refuse(f"internal error: {error!r}")
@@ -415,6 +423,8 @@ class ServoCycle:
         if is_command and is_measured and self._states.shares_topic:
             self._warn_of_driver()
         message, awaits_states = output.message, False
+        if output.tips and output.T_d is not None:
+            message += "; " + "; ".join(f"{tip.name}: {tip.message}" for tip in output.tips)
         has_awaited = self._commanded is not None and self._commanded.awaits_states
         if may_start and has_awaited:
             self._log_ready(arm, is_measured)

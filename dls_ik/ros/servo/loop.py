@@ -23,10 +23,10 @@ from dls_ik.ros.servo.cycle import MAX_IN_STEP_PERIODS, Action, ServoCycle
 from dls_ik.ros.servo.markers import Markers
 from dls_ik.ros.servo.monitor import CycleReport, Monitor
 from dls_ik.ros.servo.outputs import Outputs
-from dls_ik.ros.servo.redundancy import RedundancyTopics
+from dls_ik.ros.servo.redundancy import RedundancyTopics, RelativePoseTopic
 from dls_ik.ros.servo.rivals import RivalMonitor, publisher_names
 from dls_ik.ros.servo.state_monitor import CurrentStateMonitor
-from dls_ik.ros.servo.target_buffer import TARGET_TOPICS, Arrival, TargetBuffer
+from dls_ik.ros.servo.target_buffer import Arrival, TargetBuffer, target_topics
 from dls_ik.ros.servo.target_marker import build_marker
 from dls_ik.ros.subscriptions import CHECK_PERIOD, call_every
 from dls_ik.ros.util import Throttle
@@ -284,10 +284,14 @@ class ConflictMonitor:
         node: Node whose name and topics are checked periodically.
         log: Log of the node.
         topics: Topics of this node's commands, on which no other node should publish.
+        targets: Topics of targets.
     """
 
-    def __init__(self, node: Node, log: Throttle, topics: Iterable[str]) -> None:
+    def __init__(
+        self, node: Node, log: Throttle, topics: Iterable[str], targets: Iterable[str]
+    ) -> None:
         self._node, self._log, self._topics = node, log, tuple(topics)
+        self._targets = tuple(targets)
         self._counts: dict[str, int] = {}  # counts at the last check, by description
         call_every(node, CHECK_PERIOD, self._check)
 
@@ -306,7 +310,7 @@ class ConflictMonitor:
             others = node.count_publishers(topic) - max(1, count)
             what = f"publishers send commands on {topic}"
             self._report(what, others + 1, "the arm receives all of them; stop the others")
-        for topic in map(node.resolve_topic_name, TARGET_TOPICS):
+        for topic in map(node.resolve_topic_name, self._targets):
             count = node.count_publishers(topic)
             if count > 1:
                 names = listing(publisher_names(node, topic))
@@ -371,11 +375,14 @@ class ServoLoop:
         Markers(node, lambda: self.monitor.report)
         ControlServices(node, self.cycle)
         foreign = [topic for topic in outputs.topics if topic != self._states.topic]
-        ConflictMonitor(node, self._log, foreign)
-        self.targets = targets = TargetBuffer(node, self._log)
+        tips = parameters.stream_tips()
+        ConflictMonitor(node, self._log, foreign, target_topics(tips))
+        self.targets = targets = TargetBuffer(node, self._log, tips)
         RivalMonitor(node, targets.rivals)
         targets.subscribe(parameters.twist_frame)
         RedundancyTopics(node, self.cycle.submit, self.cycle.joint_names, self._log)
+        if tips:
+            RelativePoseTopic(node, targets.store_relative, tips, self._log)
         self._marker = build_marker(
             node, parameters, lambda: self.monitor.report, targets.store, self.cycle.submit
         )
@@ -392,7 +399,7 @@ class ServoLoop:
     @property
     def target_topics(self) -> str:
         """Topics of the targets, after remapping, separated by commas."""
-        return ", ".join(map(self._node.resolve_topic_name, TARGET_TOPICS))
+        return ", ".join(map(self._node.resolve_topic_name, self.targets.topics))
 
     def start(self) -> None:
         """Start the thread."""

@@ -233,7 +233,7 @@ class Markers:
         if self._message is None or self._trail is not trail or self._surroundings is not around:
             self._message = MarkerMessage(tip.frame, tip.length(), around.workspace)
             self._trail, self._surroundings = trail, around
-        T_target = None if output.T_d is None else tip.in_root(output.T_d)
+        T_target = tip.target(output)
         points = trail.points(time.monotonic())
         T_tip = tip.poses(output.q)
         message = self._message.fill(report.state, T_tip, T_target, points, output.nearest)

@@ -35,6 +35,7 @@ from dls_ik.ros.params import Parameters
 from dls_ik.ros.servo.measured_tip import MeasuredTip
 from dls_ik.ros.servo.outputs import set_time
 from dls_ik.ros.servo.state_monitor import CurrentStateMonitor
+from dls_ik.ros.servo.target_buffer import topic_of
 from dls_ik.ros.servo.tip import Tip, Trail
 from dls_ik.ros.subscriptions import call_every
 from dls_ik.ros.util import Throttle
@@ -173,6 +174,15 @@ def motion_diagnostics(robot: RobotModel, output: ServoOutput) -> dict[str, str]
     activations = zip(names, output.limit_activation, strict=True)
     held = [name for name, activation in activations if activation > MIN_LISTED_ACTIVATION]
     each = zip(names, distances, strict=True)
+    tips = {
+        f"{what}, {tip.name}{unit}": value
+        for tip in output.tips
+        for what, unit, value in (
+            ("state", "", tip.state.name.lower()),
+            ("position error", " [m]", f"{tip.position_error:.3g}"),
+            ("rotation error", " [rad]", f"{tip.rotation_error:.3g}"),
+        )
+    }
     return {
         "target age [s]": f"{output.target_age:.3f}",
         "position error [m]": f"{output.position_error:.3g}",
@@ -183,6 +193,7 @@ def motion_diagnostics(robot: RobotModel, output: ServoOutput) -> dict[str, str]
         "least distance to a limit [rad or m]": f"{distances[nearest]:.4f}",
         "joint nearest to a limit": names[nearest],
         **{f"distance to a limit, {name} [rad or m]": f"{d:.4f}" for name, d in each},
+        **tips,
     }
 
 
@@ -283,6 +294,10 @@ class Monitor:
         self._status = StatusPublisher(node)
         self._tip_publisher = node.create_publisher(PoseStamped, TIP_TOPIC, 1)
         self._tip_message = PoseStamped()
+        self._tips = parameters.stream_tips()
+        self._tip_publishers = [
+            node.create_publisher(PoseStamped, topic_of(TIP_TOPIC, name), 1) for name in self._tips
+        ]
         self._measured = MeasuredTip(node, states.readings)
         self._name = f"{node.get_fully_qualified_name()}: stream"
         self._publisher = node.create_publisher(DiagnosticArray, DIAGNOSTICS_TOPIC, 10)
@@ -301,7 +316,11 @@ class Monitor:
         if trail is not None and report.output is not None:
             trail.sample(now, report.output.q)
             if self._tip_publisher.get_subscription_count() > 0:
-                self._publish_tip(trail.tip, report.output, stamp)
+                self._publish_tip(trail.tip, report.output, stamp, self._tip_publisher)
+            for k, publisher in enumerate(self._tip_publishers):
+                if publisher.get_subscription_count() > 0:
+                    tip = Tip(trail.tip.robot, self._joint_values, k)
+                    self._publish_tip(tip, report.output, stamp, publisher)
         if trail is not None:
             self._measured.publish(trail.tip, now, stamp)
         self.report = report._replace(trail=trail)
@@ -314,12 +333,12 @@ class Monitor:
             self._trail = Trail(Tip(arm.robot, self._joint_values), self._duration)
         return self._trail
 
-    def _publish_tip(self, tip: Tip, output: ServoOutput, stamp: int) -> None:
-        """Publish the commanded pose of the tip in the root frame, with a stamp [ns]."""
+    def _publish_tip(self, tip: Tip, output: ServoOutput, stamp: int, publisher: Any) -> None:
+        """Publish the commanded pose of a tip in the root frame, with a stamp [ns]."""
         self._tip_message.header.frame_id = tip.frame
         set_time(self._tip_message.header.stamp, stamp)
         fill_pose(self._tip_message.pose, tip.poses(output.q))
-        self._tip_publisher.publish(self._tip_message)
+        publisher.publish(self._tip_message)
 
     def _publish_diagnostics(self) -> None:
         """Publish a ``diagnostic_msgs/DiagnosticArray`` about the last report."""

@@ -5,10 +5,12 @@
 The functions of this module transform a target to the base frame, and pass it to the controller.
 """
 
+import re
 import threading
 import time
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from geometry_msgs.msg import PoseArray, PoseStamped, Twist, TwistStamped
@@ -17,7 +19,7 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from std_msgs.msg import Header
 
 from dls_ik.core.types import Array
-from dls_ik.errors import PoseError, StaleTargetError
+from dls_ik.errors import FrameError, OptionError, PoseError, StaleTargetError
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.cdr import PoseStampedView
 from dls_ik.ros.endpoints import type_name
@@ -48,6 +50,7 @@ from dls_ik.ros.subscriptions import (
     with_time,
 )
 from dls_ik.ros.util import Throttle
+from dls_ik.text import listing, quoted
 
 TARGET_TOPICS = {
     "target_pose": PoseStamped,
@@ -55,6 +58,7 @@ TARGET_TOPICS = {
     "target_trajectory": PoseArray,
 }
 TWIST_TOPIC = "target_twist"
+RELATIVE_TOPIC = "target_relative"  # pose of the second tip in the frame of the first
 POSE_TYPES = (PoseStampedView, PoseStamped)  # received messages; arguments of `TargetBuffer.store`
 MARKER_FEEDBACK_TOPIC = "~/target/feedback"  # named in warnings as the source of marker targets
 # A stream needs only its newest message. A best-effort subscription also receives messages of
@@ -65,6 +69,9 @@ TRAJECTORY_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
 MAX_POSES = 10_000  # limit of a trajectory; 100,000 poses would block all threads for 0.6 s
 # Sizes in a serialized PoseArray [bytes]. The header includes the longest valid frame name.
 BYTES_PER_POSE, MAX_HEADER_BYTES = 56, 1024
+
+
+Address: TypeAlias = tuple[str | None, str | None]  # tip, and link to which a pose is relative
 
 
 class OversizedTrajectory(NamedTuple):
@@ -90,6 +97,9 @@ class Arrival(NamedTuple):
     time: float  # [s] arrival of the message, steady clock
     number: int  # number of targets that arrived since the buffer was last emptied
     delay: float | None = None  # [s] time between sending and receiving; None: unknown
+    tip: str | None = None  # tip that follows the target; None: the only tip
+    reference: str | None = None  # link in whose frame a relative pose is given; None: no such pose
+    others: "tuple[Arrival, ...]" = ()  # newest targets of other tips
 
     @property
     def stamp(self) -> int:
@@ -125,16 +135,23 @@ class Arrival(NamedTuple):
 class TargetBuffer:
     """Receives targets, stores the newest target, and lets the servo loop wait for a target.
 
-    The thread that calls :meth:`wait` receives the messages itself, without an executor.
+    With several tips, it stores the newest target of each tip. The thread that calls :meth:`wait`
+    receives the messages itself, without an executor.
+
+    Args:
+        node: Node of the subscriptions.
+        log: Log of the node.
+        tips: Names of the tips that follow targets, if there are several.
     """
 
-    def __init__(self, node: Node, log: Throttle) -> None:
-        self._node, self._log = node, log
+    def __init__(self, node: Node, log: Throttle, tips: Sequence[str] = ()) -> None:
+        self._node, self._log, self._tips = node, log, tuple(tips)
+        self.topics = target_topics(tips)
         self._receiver = MessageReceiver(node, log)
         self._lock = threading.Lock()
         self._is_closed = False
         self._delays = DelayEstimator()
-        self._newest: Arrival | None = None
+        self._newest: dict[Address, Arrival] = {}
         self.rivals = RivalTargets()
 
     def subscribe(self, twist_frame: str = "") -> None:
@@ -145,28 +162,50 @@ class TargetBuffer:
                 root link.
         """
         node, log, receiver = self._node, self._log, self._receiver
-        subscribe_bounded(
-            node, PoseStamped, "target_pose", self._keep, STREAM_QOS, log, receiver=receiver
-        )
-        store = with_time(self._store_trajectory)
-        node.create_subscription(PoseArray, "target_trajectory", store, TRAJECTORY_QOS, raw=True)
-        TwistSubscription(node, log, twist_frame, self._keep, receiver)
+        for tip in self._tips or (None,):
+            keep = self._keep if tip is None else self._keeper((tip, None))
+            pose, twist, trajectory = (topic_of(name, tip) for name in TARGET_TOPICS)
+            subscribe_bounded(node, PoseStamped, pose, keep, STREAM_QOS, log, receiver=receiver)
+            store = partial(self._store_trajectory, topic=trajectory, address=(tip, None))
+            node.create_subscription(
+                PoseArray, trajectory, with_time(store), TRAJECTORY_QOS, raw=True
+            )
+            TwistSubscription(node, log, twist_frame, keep, receiver, twist)
 
     def store(self, message: Any, sent: int = 0) -> None:
         """Store a target of the interactive marker, and wake the loop; callable from any thread.
+
+        With several tips, it is a target of the first tip.
 
         Args:
             message: Target message.
             sent: Send time on the system clock of the publisher [ns]; 0 if unknown.
         """
-        self._keep(message, sent, MARKER_FEEDBACK_TOPIC)
+        address = (self._tips[0] if self._tips else None), None
+        self._keep(message, sent, MARKER_FEEDBACK_TOPIC, address)
+        self._receiver.wake()
+
+    def store_relative(self, message: Any, sent: int = 0) -> None:
+        """Store a pose of the second tip in the frame of the first, and wake the loop.
+
+        Args:
+            message: ``PoseStamped``.
+            sent: Send time on the system clock of the publisher [ns]; 0 if unknown.
+        """
+        self._keep(message, sent, RELATIVE_TOPIC, (self._tips[1], self._tips[0]))
         self._receiver.wake()
 
     def take(self) -> Arrival | None:
-        """Return the newest target and empty the buffer; None if it is empty."""
+        """Return the newest target, with those of other tips, and empty the buffer.
+
+        None is returned if the buffer is empty.
+        """
         with self._lock:
-            newest, self._newest = self._newest, None
-            return newest
+            if not self._newest:
+                return None
+            *others, newest = sorted(self._newest.values(), key=lambda each: each.time)
+            self._newest = {}
+        return newest._replace(others=tuple(others)) if others else newest
 
     def wait(self, earliest: float, latest: float) -> bool:
         """Receive targets until the buffer has a target, but return within a time window.
@@ -193,38 +232,52 @@ class TargetBuffer:
 
     def _remaining(self, earliest: float, latest: float) -> float:
         """Return for how long :meth:`wait`, with the same arguments, must still wait [s]."""
-        end = max(earliest, latest) if self._newest is None else earliest
+        end = earliest if self._newest else max(earliest, latest)
         return max(0.0, end - time.monotonic())
 
-    def _keep(self, message: Any, sent: int = 0, topic: str = "") -> None:
-        """Store a target as the newest target.
+    def _keeper(self, address: Address) -> Callable[..., None]:
+        """Return a function like :meth:`_keep` for targets with an address."""
+        return lambda message, sent=0: self._keep(message, sent, address=address)
+
+    def _keep(
+        self, message: Any, sent: int = 0, topic: str = "", address: Address = (None, None)
+    ) -> None:
+        """Store a target as the newest target of its address.
 
         Args:
             message: Target message.
             sent: Send time on the system clock of the publisher [ns]; 0 if unknown.
             topic: Topic on which the target arrived; empty: the topic for messages of its type.
+            address: Tip of the target, and link to which it is relative.
         """
         with self._lock:
-            number = self._newest.number + 1 if self._newest else 1
+            before = self._newest.get(address)
+            number = before.number + 1 if before else 1
             now = time.monotonic()
             delay = transit_time(sent, time.time_ns(), self._delays.delay(sent, now))
-            self._newest = Arrival(message, now, number, delay)
-        self.rivals.note(topic or TOPIC_OF_TYPE[type(message)], now)
+            self._newest[address] = Arrival(message, now, number, delay, *address)
+        if not self._tips:  # different tips may have targets of different types
+            self.rivals.note(topic or TOPIC_OF_TYPE[type(message)], now)
 
-    def _store_trajectory(self, data: bytes, sent: int = 0) -> None:
+    def _store_trajectory(
+        self, data: bytes, sent: int = 0, *, topic: str, address: Address
+    ) -> None:
         """Deserialize and store a trajectory; if it is too long, store an OversizedTrajectory.
 
         Args:
             data: Serialized ``geometry_msgs/PoseArray``.
             sent: Send time on the system clock of the publisher [ns]; 0 if unknown.
+            topic: Name of the topic.
+            address: Tip of the target, and link to which it is relative.
         """
         if len(data) > MAX_POSES * BYTES_PER_POSE + MAX_HEADER_BYTES:
-            self._keep(OversizedTrajectory(Header(), len(data) // BYTES_PER_POSE), sent)
+            large = OversizedTrajectory(Header(), len(data) // BYTES_PER_POSE)
+            self._keep(large, sent, address=address)
         else:
-            name = self._node.resolve_topic_name("target_trajectory")
+            name = self._node.resolve_topic_name(topic)
             message = read_bytes(self._node, data, PoseArray, name, self._log)
             if message is not None:
-                self._keep(message, sent)
+                self._keep(message, sent, address=address)
         self._receiver.wake()
 
 
@@ -240,6 +293,7 @@ class TwistSubscription:
         frame: Frame of twists without a header; empty: the root link.
         store: Function that stores a ``TwistStamped`` and its send time [ns].
         receiver: Receiver of the messages.
+        topic: Name of the topic.
     """
 
     def __init__(
@@ -249,10 +303,11 @@ class TwistSubscription:
         frame: str,
         store: Callable[..., None],
         receiver: MessageReceiver,
+        topic: str = TWIST_TOPIC,
     ) -> None:
         self._node, self._log, self._frame, self._store = node, log, frame, store
         self._receiver = receiver
-        self._topic = node.resolve_topic_name(TWIST_TOPIC)
+        self._name, self._topic = topic, node.resolve_topic_name(topic)
         self._kind: Any = TwistStamped
         self._subscription: Any = None
         self._subscribe()
@@ -282,7 +337,7 @@ class TwistSubscription:
         self._subscription = subscribe_bounded(
             self._node,
             self._kind,
-            TWIST_TOPIC,
+            self._name,
             store,
             STREAM_QOS,
             self._log,
@@ -295,14 +350,48 @@ class TwistSubscription:
         self._store(stamped, sent)
 
 
+def target_topics(tips: Sequence[str]) -> dict[str, Any]:
+    """Return the message type of each topic of targets by its name.
+
+    Args:
+        tips: Names of the tips that follow targets, if there are several.
+
+    Raises:
+        OptionError: If two tips have the same topics.
+    """
+    if not tips:
+        return dict(TARGET_TOPICS)
+    topics = {topic_of(name, tip): kind for tip in tips for name, kind in TARGET_TOPICS.items()}
+    if len(topics) < len(tips) * len(TARGET_TOPICS):
+        raise OptionError(
+            f"the tips {listing(tips)} differ only in characters that are not valid in names of "
+            "topics; rename a link, or give the group other tips"
+        )
+    return {**topics, RELATIVE_TOPIC: PoseStamped}
+
+
+def topic_of(name: str, tip: str | None) -> str:
+    """Return the topic of the targets of a tip, such as ``target_pose/left_tip``.
+
+    Args:
+        name: Topic of targets of a single tip.
+        tip: Name of the tip, whose invalid characters are replaced by underscores; None: the only
+            tip.
+    """
+    if tip is None:
+        return name
+    token = re.sub(r"[^A-Za-z0-9_]", "_", tip)
+    return f"{name}/{'_' if token[:1].isdigit() else ''}{token}"
+
+
 def apply_target(
-    arm: Arm, message: Any, frames: Frames, joint_values: JointValues, now: float, age: float
+    arm: Arm, arrival: Arrival, frames: Frames, joint_values: JointValues, now: float, age: float
 ) -> None:
     """Pass a target to the controller of an arm.
 
     Args:
         arm: Arm that follows the target.
-        message: Target message, or an OversizedTrajectory.
+        arrival: The target; its message may be an OversizedTrajectory.
         frames: Transforms of the frames of targets.
         joint_values: Joint positions of the robot by name, for frames that move with the robot.
         now: Current time on the steady clock [s].
@@ -313,39 +402,49 @@ def apply_target(
         StaleTargetError: If the stamp is too old, or in the future.
         HeldError: If the controller is paused or in a fault.
         FrameError: If the frame of the target is unknown.
+        OptionError: If the tip of the target is free.
     """
     try:
-        _follow(arm, message, frames, joint_values, now, age)
+        _follow(arm, arrival, frames, joint_values, now, age)
     except StaleTargetError as error:
         raise StaleTargetError(f"{error}: {stamp_advice(age)}") from error
 
 
 def _follow(
-    arm: Arm, message: Any, frames: Frames, joint_values: JointValues, now: float, age: float
+    arm: Arm, arrival: Arrival, frames: Frames, joint_values: JointValues, now: float, age: float
 ) -> None:
     """Transform a target to the base frame of the chain, and pass it to the controller.
 
     The arguments are those of :func:`apply_target`.
     """
-    tree, base = arm.tree, arm.robot.base
+    tree, base, message, tip = arm.tree, arm.robot.base, arrival.message, arrival.tip
 
     def T_base_frame() -> Array:
         T_root_frame = frames.T_root_frame(message.header.frame_id, tree, joint_values)
         return base_from_root(T_root_frame, tree, base, joint_values)
 
-    if isinstance(message, POSE_TYPES):
+    if arrival.reference is not None:
+        frame = strip_slash(message.header.frame_id)
+        if frame not in ("", arrival.reference):
+            raise FrameError(
+                f"poses on {RELATIVE_TOPIC} are in the frame of {arrival.reference!r}: leave "
+                f"frame_id empty, or set it to this link; got {quoted(frame)}"
+            )
+        T = matrix_from_pose(message.pose)
+        arm.controller.follow_pose(T, now, age, tip, arrival.reference)
+    elif isinstance(message, POSE_TYPES):
         T_base_tip = frames.pose_in_base(message, tree, base, joint_values)
-        arm.controller.follow_pose(T_base_tip, now, age)
+        arm.controller.follow_pose(T_base_tip, now, age, tip)
     elif isinstance(message, TwistStamped):
         v, w = message.twist.linear, message.twist.angular
-        is_tip_frame = strip_slash(message.header.frame_id) == arm.robot.tip
+        is_tip_frame = strip_slash(message.header.frame_id) == (tip or arm.robot.tip)
         R = None if is_tip_frame else T_base_frame()[:3, :3]
-        arm.controller.follow_twist(np.array([v.x, v.y, v.z, w.x, w.y, w.z]), now, R, age)
+        arm.controller.follow_twist(np.array([v.x, v.y, v.z, w.x, w.y, w.z]), now, R, age, tip)
     else:
         _check_length(message)
         T = T_base_frame()
         Ts = np.array([T @ matrix_from_pose(pose) for pose in message.poses])
-        arm.controller.follow_trajectory(Ts, arm.parameters.trajectory_period, now, age)
+        arm.controller.follow_trajectory(Ts, arm.parameters.trajectory_period, now, age, tip)
 
 
 def _check_length(message: PoseArray | OversizedTrajectory) -> None:

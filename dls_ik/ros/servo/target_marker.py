@@ -206,8 +206,8 @@ def _marker_pose(tip: Tip, output: ServoOutput) -> Any:
 
     This is the pose of the target or, if there is no target, of the tip.
     """
-    T_d = output.T_d
-    return pose_from_matrix(tip.poses(output.q) if T_d is None else tip.in_root(T_d))
+    T_d = tip.target(output)
+    return pose_from_matrix(tip.poses(output.q) if T_d is None else T_d)
 
 
 def _is_same(a: Any, b: Any) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 
 from dls_ik.core.types import Array
 from dls_ik.model.robot import RobotModel
+from dls_ik.servo import ServoOutput
 
 MIN_LENGTH = 0.1  # [m] minimum displayed length of an arm
 MAX_TRAIL_POINTS = 250  # the conversion of more points to a message would delay the loop
@@ -23,10 +24,16 @@ class Tip:
     Args:
         robot: Model of the chain.
         joint_values: Function that returns measured joint positions by name [rad or m].
+        index: Index of the tip, if the robot has several.
     """
 
-    def __init__(self, robot: RobotModel, joint_values: Callable[[], Mapping[str, float]]) -> None:
-        self.robot = robot
+    def __init__(
+        self,
+        robot: RobotModel,
+        joint_values: Callable[[], Mapping[str, float]],
+        index: int = 0,
+    ) -> None:
+        self.robot, self.index = robot, index
         self.frame = robot.tree.root
         self._joint_values = joint_values
         self._T_root_base = robot.tree.fixed_offset(self.frame, robot.base)
@@ -37,7 +44,15 @@ class Tip:
 
     def poses(self, q: Array) -> Array:
         """Return the poses T_root_tip (..., 4, 4) at joint positions q (..., n) of the chain."""
-        return self.in_root(self.robot.fk(q))
+        T = self.robot.fk(q)
+        return self.in_root(T if len(self.robot.tips) == 1 else T[..., self.index, :, :])
+
+    def target(self, output: ServoOutput) -> Array | None:
+        """Return the target (4, 4) of the tip in the root frame; None without a target."""
+        T_d = output.T_d
+        if T_d is None:
+            return None
+        return self.in_root(T_d if T_d.ndim == 2 else T_d[self.index])
 
     def twist(self, q: Array, v: Array) -> Array:
         """Return the twist (6,) of the tip relative to the base, along root axes [m/s, rad/s].
@@ -47,7 +62,8 @@ class Tip:
             v: (n,) joint velocities of the chain [rad/s or m/s].
         """
         R = self._root_from_base()[:3, :3]
-        twist: Array = ((self.robot.jacobian(q) @ v).reshape(2, 3) @ R.T).reshape(6)
+        V = (self.robot.jacobian(q) @ v).reshape(-1, 2, 3)[self.index]
+        twist: Array = (V @ R.T).reshape(6)
         return twist
 
     def length(self) -> float:
@@ -55,7 +71,7 @@ class Tip:
 
         The result is at least 0.1 m.
         """
-        joints = self.robot.tree.path(self.robot.base, self.robot.tip)
+        joints = self.robot.tree.path(self.robot.base, self.robot.tips[self.index])
         length = sum(float(np.linalg.norm(joint.origin[:3, 3])) for joint in joints)
         return max(length, MIN_LENGTH)
 

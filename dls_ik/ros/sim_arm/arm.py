@@ -21,7 +21,7 @@ from dls_ik.model.analysis import ready_configuration
 from dls_ik.model.joint import checked_configuration
 from dls_ik.model.robot import RobotModel
 from dls_ik.ros.declare import parameter
-from dls_ik.ros.params import RobotParameters
+from dls_ik.ros.params import Ends, RobotParameters
 
 MAX_INTEGRATION_STEP = 1e-3  # [s] maximum integration step
 
@@ -234,6 +234,11 @@ MAX_TIME_PARAMETER = 60.0  # [s] maximum of the parameters delay, time_constant 
 class SimArmParameters(RobotParameters):
     """Parameters of the node ``ik_sim_arm``."""
 
+    tips: tuple[str, ...] = parameter(
+        (),
+        "last links of several chains from base, such as two arms, instead of tip",
+        read_only=True,
+    )
     joint_names: tuple[str, ...] = parameter(
         (),
         "joints of an arm without a robot description, in the order of position_array commands; "
@@ -333,14 +338,21 @@ class SimArmParameters(RobotParameters):
         (1.0, 1e6),
     )
 
+    def ends(self) -> Ends:
+        """Return the names of the base and the tip, or several tips; None: the robot's default."""
+        return self.base or None, self.tips or self.tip or None
+
     def check(self) -> None:
         """Check that the parameters are consistent.
 
         Raises:
-            OptionError: If `joint_names` is given together with a robot or with `physics`, if
-                `joint_names` contains a name twice, or if `scene` is given without `physics`.
+            OptionError: If `tip` and `tips` are both given, if `joint_names` is given together with
+                a robot or with `physics`, if `joint_names` contains a name twice, or if `scene` is
+                given without `physics`.
         """
         super().check()
+        if self.tip and self.tips:
+            raise OptionError("'tip' and 'tips' are both given; give one of them")
         robot = "robot" if self.robot else "robot_description" if self.robot_description else ""
         if self.joint_names and robot:
             raise OptionError(f"'joint_names' and {robot!r} are both given; give one of them")
