@@ -185,6 +185,14 @@ class Grouping(NamedTuple):
     translational: Flags  # (n,) whether each joint is prismatic
 
 
+class StepMethod(NamedTuple):
+    """A method on the general path, with everything that its inverses and step bounds need."""
+
+    method: Method
+    params: MethodParams
+    grouping: Grouping
+
+
 class StopCriteria(NamedTuple):
     """Criteria by which a pose counts as reached, or an attempt ends without reaching it."""
 
