@@ -9,7 +9,7 @@ members. Importing this module does not import the libraries.
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from functools import cache
+from functools import cache, cached_property
 from importlib import import_module
 from typing import Any, cast
 
@@ -262,13 +262,38 @@ def numba_serialize(data: Any) -> bytes:
     return cast(bytes, dumps(data))
 
 
+class _CacheOnFirstUse:
+    """Cache of a Numba function that is made when one of its attributes is first read.
+
+    Args:
+        make: Function that makes the cache.
+        otherwise: Cache that is used instead if `make` raises a RuntimeError or OSError.
+    """
+
+    def __init__(self, make: Callable[[], Any], otherwise: Any) -> None:
+        self._make, self._otherwise = make, otherwise
+
+    @cached_property
+    def _made(self) -> Any:
+        try:
+            return self._make()
+        except (RuntimeError, OSError):
+            return self._otherwise
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._made, name)
+
+
 def set_numba_cache(compiled: Any, make: Callable[[], Any]) -> None:
-    """Replace the cache of a Numba function by the result of `make`.
+    """Replace the cache of a Numba function by the result of `make`, called at the first use.
+
+    If `make` raises a RuntimeError or OSError, because no cache folder is writable, machine code is
+    not saved, and every process compiles the function.
 
     Do nothing if `compiled` is a Python function, because NUMBA_DISABLE_JIT is set.
     """
     if hasattr(compiled, "_cache"):  # missing if NUMBA_DISABLE_JIT is set
-        compiled._cache = make()
+        compiled._cache = _CacheOnFirstUse(make, compiled._cache)
 
 
 def numba_cache_folder(compiled: Any) -> str | None:
@@ -426,17 +451,19 @@ def numba_compilers() -> tuple[Any, Any]:
     return compiler(PartLibrary), compiler(KernelLibrary)
 
 
-def call_as_part(kernel: Any, part: Any) -> None:
-    """Make other compiled functions that call `kernel` include the code of `part` instead.
+def call_as_part(kernel: Any, make_part: Callable[[], Any]) -> None:
+    """Make other compiled functions that call `kernel` include the code of a part instead.
 
     A part can be included in its callers; a kernel can only be called by Python.
 
     Args:
         kernel: Function compiled by the compiler of kernels (see :func:`numba_compilers`).
-        part: The same Python function compiled by the compiler of parts.
+        make_part: Function that returns the same Python function compiled by the compiler of parts;
+            called when a caller is first compiled, while Numba holds its lock.
     """
-    kernel.get_call_template = part.get_call_template
-    kernel.get_overload = part.get_overload
+    part = cache(make_part)
+    kernel.get_call_template = lambda *given: part().get_call_template(*given)
+    kernel.get_overload = lambda *given: part().get_overload(*given)
 
 
 @contextmanager

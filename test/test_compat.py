@@ -169,6 +169,16 @@ def test_numba_cache_can_keep_its_data_in_other_files(compiled, tmp_path, monkey
     assert sum(again.stats.cache_hits.values()) == 1
 
 
+def test_functions_without_a_writable_cache_folder_are_compiled(compiled):
+    def refuse():
+        raise RuntimeError("no locator available")
+
+    fresh = type(compiled)(one_more)
+    compat.set_numba_cache(fresh, refuse)
+    assert fresh(1) == 2
+    assert compat.numba_cache_folder(fresh) is None
+
+
 def test_functions_that_are_not_compiled_get_no_cache():
     compat.set_numba_cache(one_more, pytest.fail)
     assert compat.numba_cache_folder(one_more) is None
@@ -230,7 +240,7 @@ def test_only_kernels_called_from_python_are_optimised(compiled, monkeypatch):
     vectorize = numba.config.LOOP_VECTORIZE
     part = numba.njit(pipeline_class=of_part, no_cpython_wrapper=True)(one_more)
     by_python = numba.njit(pipeline_class=of_kernel)(one_more)
-    compat.call_as_part(by_python, part)
+    compat.call_as_part(by_python, lambda: part)
 
     @numba.njit(pipeline_class=of_kernel)
     def two_more(x):

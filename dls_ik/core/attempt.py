@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One attempt: repeated steps of a method from a start configuration toward the desired poses.
 
-Each function serves the fast path, if `table` is given, and the general path, if `general` is
-given. The other argument is None, as :mod:`dls_ik.core.search` explains.
+The functions serve the fast path and the general path, which :mod:`dls_ik.core.search` explains.
 """
 
 from dls_ik.core import limits
@@ -14,13 +13,11 @@ from dls_ik.core.linalg import norm
 from dls_ik.core.step import general_step
 from dls_ik.core.task import is_reached, jacobian_there, observe
 from dls_ik.core.types import (
-    AnyChain,
     AnyWorkspace,
     Array,
     ChainTable,
     GeneralProblem,
-    Method,
-    StopCriteria,
+    PoseProblem,
 )
 from dls_ik.core.workspace import forget
 
@@ -30,105 +27,117 @@ LONG_STALL_RATIO = 0.95  # stall ratio of a long attempt
 
 
 @force_inline
-def error_at(
-    chain: AnyChain,
-    stop: StopCriteria,
-    table: ChainTable | None,
-    general: GeneralProblem | None,
-    T_d: Array,
-    q: Array,
-    work: AnyWorkspace,
-) -> tuple[float, float]:
+def error_at(problem: PoseProblem, q: Array, work: AnyWorkspace) -> tuple[float, float]:
     """Write the scaled error at the joint positions `q` (n,) [rad or m] to `work.e`.
 
-    In the scaled error, rotations are multiplied by ``stop.rotation_weight`` [m/rad].
+    In the scaled error, rotations are multiplied by ``problem.params.stop.rotation_weight``
+    [m/rad].
 
     Args:
-        T_d: (k, 4, 4) desired poses of the general path; the fast path reads ``work.target``.
+        problem: The pose; the fast path reads ``work.target`` instead of ``problem.T_d``.
+        q: (n,) joint positions [rad or m].
+        work: Scratch arrays of the path.
 
     Returns:
         The largest position error [m] and the largest rotation error [rad] of all tips.
     """
+    return _error_on_path(problem, problem.table, problem.general, q, work)
+
+
+@force_inline
+def _error_on_path(
+    problem: PoseProblem,
+    table: ChainTable | None,
+    general: GeneralProblem | None,
+    q: Array,
+    work: AnyWorkspace,
+) -> tuple[float, float]:
+    """Run :func:`error_at` on the path of the problem, whose `table` or `general` is not None."""
     position, rotation = 0.0, 0.0
     if general is not None:
-        position, rotation = observe(chain, general, T_d, q, work)
+        position, rotation = observe(problem.chain, general, problem.T_d, q, work)
     if table is not None:
-        position, rotation = observe_arm(chain, stop.rotation_weight, q, work)
+        position, rotation = observe_arm(
+            problem.chain, problem.params.stop.rotation_weight, q, work
+        )
     return position, rotation
 
 
 @force_inline
-def write_jacobian(
-    chain: AnyChain,
-    stop: StopCriteria,
-    table: ChainTable | None,
-    general: GeneralProblem | None,
-    T_d: Array,
-    work: AnyWorkspace,
-) -> None:
+def write_jacobian(problem: PoseProblem, work: AnyWorkspace) -> None:
     """Write the Jacobian of the scaled error to `work.J`.
 
     The Jacobian belongs to the joint positions of the previous call of :func:`error_at`, whose
     kinematics are stored in `work`.
     """
-    if general is not None:
-        jacobian_there(chain, general, T_d, work)
-    if table is not None:
-        arm_jacobian_there(chain, stop.rotation_weight, work)
+    _jacobian_on_path(problem, problem.table, problem.general, work)
 
 
 @force_inline
-def make_step(
-    chain: AnyChain,
-    method: Method,
-    stop: StopCriteria,
+def _jacobian_on_path(
+    problem: PoseProblem,
     table: ChainTable | None,
     general: GeneralProblem | None,
-    T_d: Array,
+    work: AnyWorkspace,
+) -> None:
+    """Run :func:`write_jacobian` on the path of the problem."""
+    if general is not None:
+        jacobian_there(problem.chain, general, problem.T_d, work)
+    if table is not None:
+        arm_jacobian_there(problem.chain, problem.params.stop.rotation_weight, work)
+
+
+@force_inline
+def make_step(problem: PoseProblem, error: float, q: Array, work: AnyWorkspace) -> None:
+    """Add one step of the method to the joint positions `q` (n,) [rad or m].
+
+    Args:
+        problem: The pose.
+        error: Norm of the scaled error [m] that :func:`error_at` wrote to `work` for this `q`.
+        q: (n,) joint positions, read and written [rad or m].
+        work: Scratch arrays of the path.
+    """
+    write_jacobian(problem, work)
+    _step_on_path(problem, problem.table, problem.general, error, q, work)
+    for j in range(q.shape[0]):
+        q[j] += work.dq[j]
+    if limits.clips(problem.params.method):
+        limits.clip_to_limits(problem.chain.lower, problem.chain.upper, q)
+
+
+@force_inline
+def _step_on_path(
+    problem: PoseProblem,
+    table: ChainTable | None,
+    general: GeneralProblem | None,
     error: float,
     q: Array,
     work: AnyWorkspace,
 ) -> None:
-    """Add one step of the method to the joint positions `q` (n,) [rad or m].
-
-    Args:
-        error: Norm of the scaled error [m] that :func:`error_at` wrote to `work` for this `q`.
-    """
-    write_jacobian(chain, stop, table, general, T_d, work)
+    """Write the step of :func:`make_step` to `work.dq`, on the path of the problem."""
     if general is not None:
-        general_step(chain, method, general, T_d, q, work)
+        general_step(problem.chain, problem.params.method, general, problem.T_d, q, work)
     if table is not None:
-        fast_step(chain, method, error, q, work)
-    for j in range(q.shape[0]):
-        q[j] += work.dq[j]
-    if limits.clips(method):
-        limits.clip_to_limits(chain.lower, chain.upper, q)
+        fast_step(problem.chain, problem.params.method, error, q, work)
+
+
+@force_inline
+def _forget_on_path(general: GeneralProblem | None, work: AnyWorkspace) -> None:
+    """Reset the memory of the method; the methods of the fast path have no memory."""
+    if general is not None:
+        forget(work.memory)
 
 
 @force_inline
 def attempt(
-    chain: AnyChain,
-    method: Method,
-    stop: StopCriteria,
-    table: ChainTable | None,
-    general: GeneralProblem | None,
-    T_d: Array,
-    is_long: bool,
-    q: Array,
-    work: AnyWorkspace,
-    out: Array,
+    problem: PoseProblem, is_long: bool, q: Array, work: AnyWorkspace, out: Array
 ) -> tuple[int, int]:
     """Move `q` by steps of a method until the desired poses are reached or the attempt fails.
 
     An attempt fails if the error decreases too slowly or the maximum number of steps is reached.
 
     Args:
-        chain: The chain of the arm.
-        method: Damping law, limit strategy and step bound.
-        stop: Tolerances within which a pose counts as reached, and criteria of failure.
-        table: Table of start configurations on the fast path; None on the general path.
-        general: Task and parameters on the general path; None on the fast path.
-        T_d: (k, 4, 4) desired poses.
+        problem: The pose, the method and the criteria by which an attempt ends.
         is_long: Whether to allow more steps and a slower decrease of the error. If an arm must be
             stretched to reach a pose, the error decreases slowly.
         q: (n,) start configuration; replaced by the last configuration [rad or m].
@@ -139,17 +148,17 @@ def attempt(
         ATTEMPT_REACHED, ATTEMPT_SLOW (slow decrease) or ATTEMPT_OUT_OF_ITERATIONS, and the number
         of steps.
     """
-    if limits.clips(method):
-        limits.clip_to_limits(chain.lower, chain.upper, q)
-    if general is not None:
-        forget(work.memory)
+    stop = problem.params.stop
+    if limits.clips(problem.params.method):
+        limits.clip_to_limits(problem.chain.lower, problem.chain.upper, q)
+    _forget_on_path(problem.general, work)
     max_iterations, ratio = stop.max_iterations, stop.stall_ratio
     if is_long:
         max_iterations, ratio = LONG_ITERATIONS_FACTOR * max_iterations, LONG_STALL_RATIO
     last, num_slow = 1e300, 0
     iteration = 0
     while True:
-        out[0], out[1] = error_at(chain, stop, table, general, T_d, q, work)
+        out[0], out[1] = error_at(problem, q, work)
         error = norm(work.e)
         if is_reached(stop, out[0], out[1], error):
             return ATTEMPT_REACHED, iteration
@@ -159,5 +168,5 @@ def attempt(
         if stop.stall_count > 0 and num_slow >= stop.stall_count:
             return ATTEMPT_SLOW, iteration
         last = error
-        make_step(chain, method, stop, table, general, T_d, error, q, work)
+        make_step(problem, error, q, work)
         iteration += 1

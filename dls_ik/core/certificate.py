@@ -23,7 +23,7 @@ import numpy as np
 
 from dls_ik.core.collision import push_children
 from dls_ik.core.distance_bounds import HULL_VISITS
-from dls_ik.core.hulls import HullScratch, hull_distance, hull_scratch, keeps_along
+from dls_ik.core.hulls import HullScratch, hull_distance, keeps_along
 from dls_ik.core.jit import allocating, kernel
 from dls_ik.core.proximity import (
     DISTANCE_ROUNDING,
@@ -36,8 +36,10 @@ from dls_ik.core.scene_arrays import (
     KIND_CAVITY,
     OUTER,
     STACK,
+    CollisionScratch,
     PackedScene,
     SceneArrays,
+    collision_scratch,
     place_frames,
     unpack_scene,
 )
@@ -53,27 +55,38 @@ MAX_INTERVAL_HALVINGS = 14  # maximum number of halvings of an interval
 # One pair -----------------------------------------------------------------------------------------
 
 
+class PairMotion(NamedTuple):
+    """Motion of the second shape of a pair relative to the first one in an interval of a path."""
+
+    T0: Array  # (3, 4) transform of :func:`place_pair` at the start of the interval
+    T1: Array  # (3, 4) transform at the end of the interval
+    bend: float  # maximum distance of the curve on which a point moves from its chord [m]
+
+
 @kernel
 def interval_state(
-    scene: SceneArrays, k: int, T0: Array, T1: Array, bend: float, least: float, stack: Indices,
-    hulls: HullScratch, visits: Indices,
-) -> int:  # fmt: skip
+    scene: SceneArrays,
+    k: int,
+    motion: PairMotion,
+    least: float,
+    work: CollisionScratch,
+    visits: Indices,
+) -> int:
     """Check whether pair k stays at least a minimum distance apart in an interval of a path.
 
     Args:
         scene: The shapes and pairs.
         k: Index of the pair.
-        T0, T1: (3, 4) transforms of :func:`place_pair` at the start and the end of the interval.
-        bend: Maximum distance of the curve on which a point moves from its chord [m].
+        motion: Motion of the pair in the interval.
         least: Minimum distance [m].
-        stack: (STACK, 2) scratch.
-        hulls: Scratch arrays.
+        work: Scratch arrays.
         visits: (1,) number of node pairs visited so far, read and written.
 
     Returns:
         APART, UNDECIDED, or CLOSER if the distance is too small at an end of the interval.
     """
-    node, child = scene.node, scene.child
+    node, child, stack, hulls = scene.node, scene.child, work.stack, work.hulls
+    T0, T1, bend = motion.T0, motion.T1, motion.bend
     item, one, two, padding = parts_of_pair(scene, k)
     is_tree = one >= 0
     kind = -1 if is_tree else scene.kind[item]
@@ -106,13 +119,13 @@ def interval_state(
         if lower - bend >= kept:
             continue
         has_hulls = is_tree and scene.hull[one, 1] > 0 and scene.hull[two, 1] > 0
-        if has_hulls and _keep_along(scene, one, two, T0, T1, padding + least + bend, hulls):
+        if has_hulls and _keep_along(scene, one, two, motion, padding + least + bend, hulls):
             continue
         is_leaf = child[two] < 0 and (not is_tree or child[one] < 0)
         if is_leaf and has_hulls:
             visits[0] += HULL_VISITS
             state = leaf_state(
-                scene, one, two, T0, T1, bend, padding + least, (d0 < kept, d1 < kept), hulls
+                scene, one, two, motion, padding + least, (d0 < kept, d1 < kept), hulls
             )
             if state == APART:
                 continue
@@ -131,16 +144,20 @@ def interval_state(
 
 @kernel
 def leaf_state(
-    scene: SceneArrays, one: int, two: int, T0: Array, T1: Array, bend: float, kept: float,
-    is_open: tuple[bool, bool], hulls: HullScratch,
-) -> int:  # fmt: skip
+    scene: SceneArrays,
+    one: int,
+    two: int,
+    motion: PairMotion,
+    kept: float,
+    is_open: tuple[bool, bool],
+    hulls: HullScratch,
+) -> int:
     """Check whether the convex hulls of two leaves stay a minimum distance apart in an interval.
 
     Args:
         scene: The shapes and pairs.
         one, two: Indices of the leaves, `two` on the moving shape.
-        T0, T1: (3, 4) transforms of :func:`place_pair` at the start and the end of the interval.
-        bend: Maximum distance of the curve on which a point moves from its chord [m].
+        motion: Motion of the pair in the interval.
         kept: Minimum distance of the hulls [m].
         is_open: For each end of the interval, whether the spheres are closer than `kept`.
         hulls: Scratch arrays.
@@ -148,19 +165,19 @@ def leaf_state(
     Returns:
         APART, UNDECIDED or CLOSER, as in :func:`interval_state`.
     """
-    hull, ball = scene.hull, scene.ball
+    hull, ball, T0, T1 = scene.hull, scene.ball, motion.T0, motion.T1
     for end in range(2):
         d, _ = hull_distance(hull, ball, one, two, T0 if end == 0 else T1, np.inf, hulls)
         if d < kept and is_open[end]:
             return CLOSER
-        if _keep_along(scene, one, two, T0, T1, kept + bend, hulls):
+        if _keep_along(scene, one, two, motion, kept + motion.bend, hulls):
             return APART
     return UNDECIDED
 
 
 @kernel
 def _keep_along(
-    scene: SceneArrays, one: int, two: int, T0: Array, T1: Array, kept: float, hulls: HullScratch
+    scene: SceneArrays, one: int, two: int, motion: PairMotion, kept: float, hulls: HullScratch
 ) -> bool:
     """Return whether the hulls of two leaves are at least `kept` [m] apart along one vector.
 
@@ -169,14 +186,14 @@ def _keep_along(
     Args:
         scene: The shapes and pairs.
         one, two: Indices of the leaves.
-        T0, T1: (3, 4) transforms of :func:`place_pair` at the start and the end of the interval.
+        motion: Motion of the pair in the interval.
         kept: Minimum distance [m].
         hulls: Holds the unit vector.
     """
     hull, ball = scene.hull, scene.ball
-    if not keeps_along(hull, ball, one, two, T0, kept, hulls):
+    if not keeps_along(hull, ball, one, two, motion.T0, kept, hulls):
         return False
-    return keeps_along(hull, ball, one, two, T1, kept, hulls)
+    return keeps_along(hull, ball, one, two, motion.T1, kept, hulls)
 
 
 # A path -------------------------------------------------------------------------------------------
@@ -195,6 +212,14 @@ class StopPhases(NamedTuple):
     jerks: Array  # (m, n) jerks during the phases [rad/s^3 or m/s^3]
     lower: Array  # (n,) positions are clipped to `lower` and `upper` against rounding [rad or m]
     upper: Array  # (n,) [rad or m]
+
+
+class StopBounds(NamedTuple):
+    """Bounds on the motion of a stop."""
+
+    duration: float  # duration of the stop [s]
+    is_straight: bool  # whether the path of the stop is straight in joint space
+    acceleration: Array  # (n,) bounds on the absolute accelerations [rad/s^2 or m/s^2]
 
 
 @kernel
@@ -291,10 +316,8 @@ def certify(
             count += 1
     if count == 0:
         return -1
-    pose = np.empty((arrays.parent.shape[0], 3, 4))
-    place_frames(arrays, q0, pose)
-    return _certify_pairs(arrays, reach, least, q0, stop, some[:count], duration, is_straight,
-                          acceleration, pose, np.empty((STACK, 2), np.int64))  # fmt: skip
+    bounds = StopBounds(duration, is_straight, acceleration)
+    return _certify_pairs(arrays, reach, least, q0, stop, bounds, some[:count])
 
 
 @allocating
@@ -304,12 +327,8 @@ def _certify_pairs(
     least: Array,
     q0: Array,
     stop: StopPhases,
+    bounds: StopBounds,
     some: Indices,
-    duration: float,
-    is_straight: bool,
-    acceleration: Array,
-    pose: Array,
-    stack: Indices,
 ) -> int:
     """Find a pair among `some` that may come closer than its minimum distance, as in `certify`.
 
@@ -321,17 +340,15 @@ def _certify_pairs(
         least: (p + s,) minimum distance of each pair [m].
         q0: (n,) joint positions at the start of the step [rad or m].
         stop: Phases of the stop, which starts at the end of the step.
+        bounds: Bounds on the motion of the stop.
         some: (count,) indices of the pairs to check.
-        duration: Duration of the stop [s].
-        is_straight: Whether the path of the stop is straight in joint space.
-        acceleration: (n,) bounds on the accelerations during the stop [rad/s^2 or m/s^2].
-        pose: (f, 3, 4) poses of all frames at q0, overwritten.
-        stack: (STACK, 2) scratch.
 
     Returns:
         The index of the pair; -1 if all pairs of `some` are proven to stay apart.
     """
-    n, f, q1 = q0.shape[0], pose.shape[0], stop.q
+    n, f, q1, work = q0.shape[0], scene.parent.shape[0], stop.q, collision_scratch(scene)
+    pose = work.pose  # poses of all frames at the start of the interval
+    place_frames(scene, q0, pose)
     # The stack has an entry for each pending interval, with the next interval on top: the time at
     # the end of the interval, the number of halvings, the joint positions and the poses of the
     # frames at the end, and the undecided pairs. The step ends at time 0.
@@ -346,12 +363,11 @@ def _certify_pairs(
     )
     now, before, T0, T1 = -1.0, q0.copy(), np.empty((3, 4)), np.empty((3, 4))
     visits, dq, bent = np.zeros(1, np.int64), np.empty(n), np.zeros(n)
-    hulls = hull_scratch()
     top = -1
-    if duration > 0.0:
+    if bounds.duration > 0.0:
         top += 1
-        time[top] = duration
-        stop_at(stop, duration, values[top])
+        time[top] = bounds.duration
+        stop_at(stop, bounds.duration, values[top])
     top += 1
     time[top] = 0.0
     for j in range(n):
@@ -363,10 +379,10 @@ def _certify_pairs(
             listed[i, p] = some[p]
     while top >= 0:
         span = time[top] - now
-        is_curved = now >= 0.0 and not is_straight
+        is_curved = now >= 0.0 and not bounds.is_straight
         for j in range(n):
             dq[j] = abs(values[top, j] - before[j])
-            bent[j] = acceleration[j] * span * span / 8.0 if is_curved else 0.0
+            bent[j] = bounds.acceleration[j] * span * span / 8.0 if is_curved else 0.0
         failed = 0
         for p in range(counts[top]):
             k = listed[top, p]
@@ -377,9 +393,8 @@ def _certify_pairs(
                 aside += reach[0][k, j] * bent[j]
             place_pair(scene, k, pose, T0)
             place_pair(scene, k, poses[top], T1)
-            bend = 0.125 * moved * turned + aside
-            state = interval_state(scene, k, T0, T1, bend, least[k] - DISTANCE_ROUNDING, stack,
-                                   hulls, visits)  # fmt: skip
+            motion = PairMotion(T0, T1, 0.125 * moved * turned + aside)
+            state = interval_state(scene, k, motion, least[k] - DISTANCE_ROUNDING, work, visits)
             if state == CLOSER:
                 return k
             if state == UNDECIDED:

@@ -7,7 +7,7 @@ from math import exp
 import numpy as np
 
 from dls_ik.core.collision import MOST_VISITS, push_children
-from dls_ik.core.hulls import SHARP_RANGE, keeps_along, leaf_bound
+from dls_ik.core.hulls import SHARP_RANGE, HullScratch, hull_distance, keeps_along
 from dls_ik.core.jit import allocating, force_inline, kernel
 from dls_ik.core.kinematics import compose
 from dls_ik.core.scene_arrays import (
@@ -130,9 +130,8 @@ def tree_bounds(
         if is_leaf or before > limit or visits > MOST_VISITS:
             if is_leaf and before < sharp and 0.0 < lower and visits <= MOST_VISITS:
                 before = leaf_bound(
-                    scene.hull, scene.ball, one, two, T, before, padding, min(lower, sharp),
-                    work.hulls,
-                )  # fmt: skip
+                    scene, one, two, T, before, padding, min(lower, sharp), work.hulls
+                )
                 visits += HULL_VISITS
             lower = min(lower, before)
             continue
@@ -146,6 +145,32 @@ def tree_bounds(
         if bound[first] < bound[first + 1]:
             swap_pending(stack, bound, first)
     return lower, max(upper, lower)
+
+
+@force_inline
+def leaf_bound(
+    scene: SceneArrays, one: int, two: int, T: Array, apart: float, padding: float, sharp: float,
+    work: HullScratch,
+) -> float:  # fmt: skip
+    """Improve a lower bound on the distance [m] of two leaves by the distance of their hulls.
+
+    Args:
+        scene: The shapes and objects.
+        one, two: Indices of the leaves.
+        T: (3, 4) transform from the frame of the second leaf to that of the first.
+        apart: Lower bound on the distance of the leaves by their spheres [m].
+        padding: Length subtracted from the distance of the hulls [m].
+        sharp: The bound is not improved beyond this value [m], so that the result is a continuous
+            function of T.
+        work: Scratch arrays.
+
+    Returns:
+        The improved lower bound; `apart` if a leaf has no hull.
+    """
+    if apart >= sharp or scene.hull[one, 1] == 0 or scene.hull[two, 1] == 0:
+        return apart
+    lower, _ = hull_distance(scene.hull, scene.ball, one, two, T, sharp + padding, work)
+    return max(apart, min(lower - padding, sharp))
 
 
 @force_inline

@@ -3,9 +3,8 @@
 """Collision-free solutions: checks of solutions, and the search along the self-motion of the arm.
 
 Self-motion is motion of a redundant arm through the solutions of one pose. If a solution collides,
-the functions of this module follow the self-motion to a collision-free solution. Each function
-serves the fast path, if `table` is given, and the general path, if `general` is given; see
-:mod:`dls_ik.core.search`.
+the functions of this module follow the self-motion to a collision-free solution. The functions
+serve the fast path and the general path, which :mod:`dls_ik.core.search` explains.
 """
 
 from typing import NamedTuple
@@ -44,14 +43,10 @@ from dls_ik.core.selection import (
 )
 from dls_ik.core.shape_distance import apply, distance_and_normal, node_distance
 from dls_ik.core.types import (
-    AnyChain,
-    AnyWorkspace,
     Array,
-    ChainTable,
-    GeneralProblem,
     Indices,
+    PoseProblem,
     Rows,
-    SearchParams,
     SearchScratch,
 )
 
@@ -77,18 +72,7 @@ class FreeSearch(NamedTuple):
 
 
 @kernel
-def keep_free(
-    chain: AnyChain,
-    params: SearchParams,
-    table: ChainTable | None,
-    general: GeneralProblem | None,
-    T_d: Array,
-    seed: Array,
-    row: Rows,
-    scratch: SearchScratch,
-    work: AnyWorkspace,
-    free: FreeSearch,
-) -> int:
+def keep_free(problem: PoseProblem, row: Rows, scratch: SearchScratch, free: FreeSearch) -> int:
     """Check the solution `scratch.q` for collisions; search its self-motion if it collides.
 
     A collision-free solution is stored in `row` if it is the best so far. If the solution collides
@@ -101,12 +85,16 @@ def keep_free(
     Returns:
         The number of steps along the self-motion.
     """
-    kind, q, n, now, steps = params.rule.kind, scratch.q, seed.shape[0], scratch.error, 0
-    slides = free.slides
-    slides.collision.found[0] = -1
-    state, value = check_solution(
-        chain, params, table, general, T_d, seed, row, scratch, work, free
+    kind, q, n, now, steps = (
+        problem.params.rule.kind,
+        scratch.q,
+        row.best.shape[0],
+        scratch.error,
+        0,
     )
+    work, slides = scratch.work, free.slides
+    slides.collision.found[0] = -1
+    state, value = check_solution(problem, row, scratch, free)
     if state == CHECK_COLLIDING:
         if row.counts[ATTEMPTS_COLUMN] == 1 and find_decided(free):
             copy(q, row.best)
@@ -119,14 +107,13 @@ def keep_free(
         kind == SELECT_FIRST and row.counts[ATTEMPTS_COLUMN] < FIRST_SLIDING_ATTEMPT
     ):
         return 0
-    if table is not None:  # noqa: SIM102  Numba prunes branches on None only
-        if n <= 6:
-            return 0
+    if problem.table is not None and n <= 6:
+        return 0
     copy(q, slides.start)
     copy(now, slides.error)
     spare = n - work.e.shape[0]
     if spare > 1 and state != CHECK_FREE:
-        steps += slide_apart(chain, params, table, general, T_d, seed, row, scratch, work, free)
+        steps += slide_apart(problem, row, scratch, free)
     num_directions, max_directions = 0, max(1, min(MAX_DIRECTIONS, spare))
     if spare > 1 and kind == SELECT_FIRST:  # another start costs less than further directions
         max_directions = max_directions if row.counts[ATTEMPTS_COLUMN] == 1 else 0
@@ -134,12 +121,10 @@ def keep_free(
         if num_directions == max_directions or row.counts[FOUND_COLUMN] == FOUND_ALL:
             break
         copy(slides.start, q)
-        error_at(chain, params.stop, table, general, T_d, q, work)
+        error_at(problem, q, work)
         slides.direction.fill(0.0)
         slides.direction[j] = 1.0
-        if not find_direction(
-            chain, params, table, general, T_d, MIN_JOINT_COSINE, q, work, slides
-        ):
+        if not find_direction(problem, MIN_JOINT_COSINE, q, work, slides):
             continue
         num_directions += 1
         copy(slides.direction, slides.first)
@@ -147,9 +132,7 @@ def keep_free(
             for i in range(n):
                 slides.direction[i] = slides.first[i] if side == 0 else -slides.first[i]
             if row.counts[FOUND_COLUMN] != FOUND_ALL:
-                steps += slide_free(
-                    chain, params, table, general, T_d, seed, state, value, row, scratch, work, free
-                )  # fmt: skip
+                steps += slide_free(problem, state, value, row, scratch, free)
     forget_worse(row, free.opened)
     copy(slides.start, q)
     copy(slides.error, now)
@@ -178,16 +161,7 @@ def find_decided(free: FreeSearch) -> bool:
 
 @kernel
 def check_solution(
-    chain: AnyChain,
-    params: SearchParams,
-    table: ChainTable | None,
-    general: GeneralProblem | None,
-    T_d: Array,
-    seed: Array,
-    row: Rows,
-    scratch: SearchScratch,
-    work: AnyWorkspace,
-    free: FreeSearch,
+    problem: PoseProblem, row: Rows, scratch: SearchScratch, free: FreeSearch
 ) -> tuple[int, float]:
     """Check the solution `scratch.q` for collisions, and store the solution if it may be used.
 
@@ -200,12 +174,12 @@ def check_solution(
     """
     state, value = collides_again(free.scene, scratch.q, free.slides.collision), np.inf
     if state != CHECK_COLLIDING:
-        if params.rule.kind == SELECT_CLEAREST:
+        if problem.params.rule.kind == SELECT_CLEAREST:
             value = nearness(free.scene, free.slides.collision)
         else:
-            value = measure(chain, params, table, general, T_d, seed, scratch.q, work)
+            value = measure(problem, scratch.q, scratch.work)
         if state == CHECK_FREE:
-            keep(params.rule, scratch.q, scratch.error, value, row)
+            keep(problem.params.rule, scratch.q, scratch.error, value, row)
         else:
             note_open(scratch.q, scratch.error, value, row, free.opened)
     return state, value
@@ -213,17 +187,11 @@ def check_solution(
 
 @force_inline
 def slide_free(
-    chain: AnyChain,
-    params: SearchParams,
-    table: ChainTable | None,
-    general: GeneralProblem | None,
-    T_d: Array,
-    seed: Array,
+    problem: PoseProblem,
     state: int,
     value: float,
     row: Rows,
     scratch: SearchScratch,
-    work: AnyWorkspace,
     free: FreeSearch,
 ) -> int:
     """Follow the self-motion from the solution `slides.start` along `slides.direction`.
@@ -232,26 +200,25 @@ def slide_free(
     clearance no longer grows.
 
     Args:
+        problem: The pose.
         state, value: Result of :func:`check_solution` at the start.
+        row: State of the search for the pose, read and written.
+        scratch: Scratch arrays; `q` and `error` are written.
+        free: Scene and scratch arrays; the undecided solutions in `opened` are read and written.
 
     Returns:
         The number of steps.
     """
-    slides, last_state, last = free.slides, state, value
+    work, slides, last_state, last = scratch.work, free.slides, state, value
     copy(slides.start, scratch.q)
-    scratch.error[0], scratch.error[1] = error_at(
-        chain, params.stop, table, general, T_d, scratch.q, work
-    )
+    scratch.error[0], scratch.error[1] = error_at(problem, scratch.q, work)
     for i in range(MAX_SLIDE_STEPS):
-        if not step_along(
-            chain, params, table, general, T_d, scratch.q, scratch.error, work, slides
-        ):
+        if not step_along(problem, scratch.q, scratch.error, work, slides):
             return i
-        here, value = check_solution(
-            chain, params, table, general, T_d, seed, row, scratch, work, free
-        )
+        here, value = check_solution(problem, row, scratch, free)
         if here == CHECK_FREE and not (
-            params.rule.kind == SELECT_CLEAREST and (last_state != CHECK_FREE or value < last)
+            problem.params.rule.kind == SELECT_CLEAREST
+            and (last_state != CHECK_FREE or value < last)
         ):
             return i + 1
         last_state, last = here, value
@@ -259,18 +226,7 @@ def slide_free(
 
 
 @force_inline
-def slide_apart(
-    chain: AnyChain,
-    params: SearchParams,
-    table: ChainTable | None,
-    general: GeneralProblem | None,
-    T_d: Array,
-    seed: Array,
-    row: Rows,
-    scratch: SearchScratch,
-    work: AnyWorkspace,
-    free: FreeSearch,
-) -> int:
+def slide_apart(problem: PoseProblem, row: Rows, scratch: SearchScratch, free: FreeSearch) -> int:
     """Follow the self-motion in the direction that separates the colliding pair.
 
     The motion starts at the solution `scratch.q`. The direction is computed anew for each step, for
@@ -279,19 +235,17 @@ def slide_apart(
     Returns:
         The number of steps.
     """
-    slides, weights = free.slides, params.starts.joint_weights
+    work, slides, weights = scratch.work, free.slides, problem.params.starts.joint_weights
     slides.first.fill(0.0)
     for i in range(MAX_SLIDE_STEPS):
         if not aim_apart(free.scene, weights, slides) or not find_direction(
-            chain, params, table, general, T_d, MIN_SEPARATING_COSINE, scratch.q, work, slides
+            problem, MIN_SEPARATING_COSINE, scratch.q, work, slides
         ):
             return i
         copy(slides.direction, slides.first)
-        if not step_along(
-            chain, params, table, general, T_d, scratch.q, scratch.error, work, slides
-        ):
+        if not step_along(problem, scratch.q, scratch.error, work, slides):
             return i
-        here, _ = check_solution(chain, params, table, general, T_d, seed, row, scratch, work, free)
+        here, _ = check_solution(problem, row, scratch, free)
         if here == CHECK_FREE:
             return i + 1
     return MAX_SLIDE_STEPS

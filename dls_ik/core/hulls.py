@@ -47,32 +47,6 @@ def hull_scratch() -> HullScratch:
 # The distance -------------------------------------------------------------------------------------
 
 
-@force_inline
-def leaf_bound(
-    hull: Indices, ball: Array, one: int, two: int, T: Array, apart: float, padding: float,
-    sharp: float, work: HullScratch,
-) -> float:  # fmt: skip
-    """Improve a lower bound on the distance [m] of two leaves by the distance of their hulls.
-
-    Args:
-        hull, ball: Fields of :class:`dls_ik.core.scene_arrays.SceneArrays`.
-        one, two: Indices of the leaves.
-        T: (3, 4) transform from the frame of the second leaf to that of the first.
-        apart: Lower bound on the distance of the leaves by their spheres [m].
-        padding: Length subtracted from the distance of the hulls [m].
-        sharp: The bound is not improved beyond this value [m], so that the result is a continuous
-            function of T.
-        work: Scratch arrays.
-
-    Returns:
-        The improved lower bound; `apart` if a leaf has no hull.
-    """
-    if apart >= sharp or hull[one, 1] == 0 or hull[two, 1] == 0:
-        return apart
-    lower, _ = hull_distance(hull, ball, one, two, T, sharp + padding, work)
-    return max(apart, min(lower - padding, sharp))
-
-
 @kernel
 def hull_distance(
     hull: Indices, ball: Array, one: int, two: int, T: Array, enough: float, work: HullScratch

@@ -23,6 +23,7 @@ from dls_ik.core.types import (
     LimitState,
     Method,
     MethodParams,
+    StepMethod,
     Workspace,
 )
 
@@ -194,9 +195,7 @@ def damped_gains(s: Array, lambda2: float, gain: Array) -> None:
 
 @kernel
 def invert_free_columns(
-    method: Method,
-    params: MethodParams,
-    grouping: Grouping,
+    step_method: StepMethod,
     B: Array,
     e: Array,
     left: Array,
@@ -210,9 +209,7 @@ def invert_free_columns(
     :class:`LimitState`; a joint that is not free moves by z only.
 
     Args:
-        method: Damping law, limit strategy and step bound.
-        params: Parameters of the damping law.
-        grouping: Groups of task rows and kinds of joints, which step bounds need.
+        step_method: Damping law, limit strategy and step bound.
         B: (r, n) J C, with J the Jacobian of the scaled error.
         e: (r,) scaled error [m].
         left: (r,) remaining error e - J z [m].
@@ -224,16 +221,12 @@ def invert_free_columns(
     if count > 0:
         free, last_svd = work.step.free[:count], work.last_svd
         errors = e, left
-        _add_correction(
-            method, params, grouping, B, errors, lambda2, free, work.limit, last_svd, work.dq
-        )
+        _add_correction(step_method, B, errors, lambda2, free, work.limit, last_svd, work.dq)
 
 
 @allocating
 def _add_correction(
-    method: Method,
-    params: MethodParams,
-    grouping: Grouping,
+    step_method: StepMethod,
     B: Array,
     errors: tuple[Array, Array],
     lambda2: float,
@@ -245,13 +238,14 @@ def _add_correction(
     """Add the term C P (e - J z) of :func:`invert_free_columns` to `dq` (n,).
 
     Args:
-        method, params, grouping, B, lambda2: As for :func:`invert_free_columns`.
+        step_method, B, lambda2: As for :func:`invert_free_columns`.
         errors: (r,) scaled error e, and (r,) remaining error e - J z [m].
         free: Indices of the free joints.
         limit: Result of the limit strategy.
         last_svd: Last singular value decomposition of the step.
         dq: (n,) step, read and written [rad or m].
     """
+    method, params, grouping = step_method.method, step_method.params, step_method.grouping
     e, left = errors
     h, c, count = limit.activation, limit.scale, free.shape[0]
     F = gather(B, free, count)
@@ -270,7 +264,7 @@ def _add_correction(
             if damping.is_filter(method):
                 F = damping.rebuilt(method, Ut, s, Vt)
             of_free = Grouping(grouping.group, grouping.translational[free])
-            bounded_sum(method, params, of_free, F, Ut, gain, Vt, e, part)
+            bounded_sum(StepMethod(method, params, of_free), F, Ut, gain, Vt, e, part)
             add_unbounded(Ut, gain, Vt, e, left, part)
         else:
             apply_singular(Ut, gain, Vt, left, part)
@@ -469,9 +463,7 @@ def filter_columns(method: Method, B: Array) -> None:
 
 @allocating
 def invert_whole(
-    method: Method,
-    params: MethodParams,
-    grouping: Grouping,
+    step_method: StepMethod,
     J: Array,
     B: Array,
     W: Array,
@@ -486,9 +478,7 @@ def invert_whole(
     of C P W.
 
     Args:
-        method: Damping law, limit strategy and step bound.
-        params: Parameters of the damping law.
-        grouping: Groups of rows and kinds of joints, for step bounds.
+        step_method: Damping law, limit strategy and step bound.
         J: (r, n) Jacobian of the scaled error.
         B: (r, n) matrix W J C.
         W: (r, r) weight of the error, the identity except for the policy `accuracy`.
@@ -498,6 +488,7 @@ def invert_whole(
             or removes the motion of joints near a limit.
         dq: (n,) step, written [rad or m].
     """
+    method, params = step_method.method, step_method.params
     r, n = J.shape
     left = np.empty(r)
     remaining_error(J, e, limit.motion, left)
@@ -515,7 +506,7 @@ def invert_whole(
     if method.limits == limits.GWLN:
         limits.weigh_columns(X, limit.axis)
     if by_direction:
-        _bounded(method, params, grouping, J, e, left, X, dq)
+        _bounded(step_method, J, e, left, X, dq)
     else:
         for j in range(n):
             dq[j] = X[0, j]
@@ -525,9 +516,7 @@ def invert_whole(
 
 @allocating
 def _bounded(
-    method: Method,
-    params: MethodParams,
-    grouping: Grouping,
+    step_method: StepMethod,
     J: Array,
     e: Array,
     left: Array,
@@ -539,9 +528,7 @@ def _bounded(
     The w_i sum to X^T e if no bound is active: (7) and section VI of Colome & Torras 2012.
 
     Args:
-        method: Step bound.
-        params: Parameters of the step bound.
-        grouping: Groups of rows and kinds of joints.
+        step_method: Step bound, groups of rows and kinds of joints.
         J: (r, n) Jacobian of the scaled error.
         e: (r,) scaled error [m].
         left: (r,) e - J z [m].
@@ -551,7 +538,7 @@ def _bounded(
     r, n = J.shape
     Ut, gain, Vt = np.empty((r, r)), np.empty(r), np.empty((r, n))
     svd(X, Ut, gain, Vt)
-    bounded_sum(method, params, grouping, J, Ut, gain, Vt, e, dq)
+    bounded_sum(step_method, J, Ut, gain, Vt, e, dq)
     for j in range(n):
         for i in range(r):
             dq[j] += X[i, j] * (left[i] - e[i])

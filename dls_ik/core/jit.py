@@ -500,14 +500,18 @@ def _compile(function: F, **chosen: Any) -> F:
         "forceinline": False,  # explicit, because the default is the option of the calling kernel
         **chosen,
     }
-    part = numba.njit(no_cpython_wrapper=True, pipeline_class=PART_COMPILER, **options)(function)
     kernel = numba.njit(pipeline_class=KERNEL_COMPILER, **{**options, "forceinline": False})(
         function
     )
-    compat.call_as_part(kernel, part)
-    # If no cache folder is writable, machine code is not saved, and every start compiles.
-    with contextlib.suppress(RuntimeError, OSError):
-        compat.set_numba_cache(kernel, lambda: KernelCache(function))
+    # Most processes neither compile a kernel nor call most of the kernels from Python. The function
+    # for calls from other kernels and the cache are therefore made at their first use.
+    compat.call_as_part(
+        kernel,
+        lambda: numba.njit(no_cpython_wrapper=True, pipeline_class=PART_COMPILER, **options)(
+            function
+        ),
+    )
+    compat.set_numba_cache(kernel, lambda: KernelCache(function))
     return cast(F, kernel)
 
 

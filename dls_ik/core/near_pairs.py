@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dls_ik.core.hulls import SHARP_RANGE, HullScratch, hull_scratch
+from dls_ik.core.hulls import SHARP_RANGE
 from dls_ik.core.jit import allocating, kernel
 from dls_ik.core.linalg import copy
 from dls_ik.core.proximity import (
@@ -17,7 +17,14 @@ from dls_ik.core.proximity import (
     place_pair,
     refresh_bounds,
 )
-from dls_ik.core.scene_arrays import STACK, PackedScene, SceneArrays, place_frames, unpack_scene
+from dls_ik.core.scene_arrays import (
+    CollisionScratch,
+    PackedScene,
+    SceneArrays,
+    collision_scratch,
+    place_frames,
+    unpack_scene,
+)
 from dls_ik.core.types import Array, Indices
 
 # maximum number of pairs of leaves whose distances are controlled together
@@ -70,8 +77,7 @@ def watch(
     refresh_bounds(reach, q, known[0], known[1])
     copy(q, seen[0])
     nearest, best, is_placed = -1, influence, False
-    pose, T = np.empty((arrays.parent.shape[0], 3, 4)), np.empty((3, 4))
-    stack, bound, hulls = np.empty((STACK, 2), np.int64), np.empty(STACK), hull_scratch()
+    work = collision_scratch(arrays)
     found, leaves = np.empty(2, np.int64), np.empty(2, np.int64)
     for k in range(limits[0].shape[0]):
         if known[0][k] >= influence:
@@ -84,14 +90,12 @@ def watch(
             known[0][k] = np.inf
             continue
         if not is_placed:
-            place_frames(arrays, q, pose)
+            place_frames(arrays, q, work.pose)
             is_placed = True
-        place_pair(arrays, k, pose, T)
+        place_pair(arrays, k, work.pose, work.T)
         sharp = limits[1][k] + SHARP_RANGE
-        d = nearest_leaves(
-            arrays, k, T, influence + EXACT_DISTANCE_MARGIN, sharp, stack, bound, hulls, found
-        )
-        known[0][k] = max(d, bound[0]) if d >= influence + EXACT_DISTANCE_MARGIN else d
+        d = nearest_leaves(arrays, k, influence + EXACT_DISTANCE_MARGIN, sharp, work, found)
+        known[0][k] = max(d, work.bound[0]) if d >= influence + EXACT_DISTANCE_MARGIN else d
         seen[1][k, 0], seen[1][k, 1] = found[0], found[1]
         limits[0][k] = min(limits[1][k], max(limits[0][k], d - 0.5 * DISTANCE_ROUNDING))
         if d < best:
@@ -99,7 +103,7 @@ def watch(
             leaves[0], leaves[1] = found[0], found[1]
     if nearest >= 0:
         sharp = limits[1][nearest] + SHARP_RANGE
-        leaf_points(arrays, nearest, leaves, pose, T, sharp, hulls, out)
+        leaf_points(arrays, nearest, leaves, sharp, work, out)
     return nearest, best
 
 
@@ -189,27 +193,25 @@ def near_rows(near: NearRows, q: Array, N: Array, remaining: Array, pair: Indice
     else:
         refresh_bounds(reach, q, known[0], known[1])
     before = leaves.copy()
-    pose, T = np.empty((scene.parent.shape[0], 3, 4)), np.empty((3, 4))
-    stack, bound, hulls = np.empty((STACK, 2), np.int64), np.empty(STACK), hull_scratch()
-    found, scratch = np.empty(2, np.int64), (pose, T, hulls, np.empty((3, 3)))
+    work, points, found = collision_scratch(scene), np.empty((3, 3)), np.empty(2, np.int64)
     count, is_placed = 0, False
     for k in range(known[0].shape[0]):
         if known[0][k] >= influence or count >= MAX_CONTROLLED_PAIRS:
             continue
         if not is_placed:
-            place_frames(scene, q, pose)
+            place_frames(scene, q, work.pose)
             is_placed = True
-        place_pair(scene, k, pose, T)
+        place_pair(scene, k, work.pose, work.T)
         if is_seen:
             found[0], found[1] = watched[2][k, 0], watched[2][k, 1]
         else:
             sharp = least[k] + SHARP_RANGE
             known[0][k] = nearest_leaves(
-                scene, k, T, influence + EXACT_DISTANCE_MARGIN, sharp, stack, bound, hulls, found
+                scene, k, influence + EXACT_DISTANCE_MARGIN, sharp, work, found
             )
         if known[0][k] >= influence:
             continue
-        if write_row(scene, k, found, scratch, least, N[count], remaining[count:]):
+        if write_row(scene, k, found, least[k], work, points, N[count], remaining[count:]):
             pair[count] = k
             leaves[count, 0], leaves[count, 1], leaves[count, 2] = k, found[0], found[1]
             leaves[count, 3] = 0
@@ -226,7 +228,7 @@ def near_rows(near: NearRows, q: Array, N: Array, remaining: Array, pair: Indice
                 leaves[c, 3], is_new = before[i, 3], False
         if is_new:
             found[0], found[1] = before[i, 1], before[i, 2]
-            if write_row(scene, k, found, scratch, least, N[count], remaining[count:]):
+            if write_row(scene, k, found, least[k], work, points, N[count], remaining[count:]):
                 pair[count] = k
                 for c in range(4):
                     leaves[count, c] = before[i, c]
@@ -241,8 +243,9 @@ def write_row(
     scene: SceneArrays,
     k: int,
     leaves: Indices,
-    scratch: tuple[Array, Array, HullScratch, Array],
-    least: Array,
+    least: float,
+    work: CollisionScratch,
+    points: Array,
     row: Array,
     remaining: Array,
 ) -> bool:
@@ -252,9 +255,9 @@ def write_row(
         scene: The shapes and pairs.
         k: Index of the pair of shapes.
         leaves: (2,) index of a leaf (small part) of each of the two shapes.
-        scratch: Poses of the frames (f, 3, 4), a scratch array (3, 4), scratch arrays for hulls,
-            and a scratch array (3, 3).
-        least: (p + s,) minimum distance of each pair [m].
+        least: Minimum distance of the pair [m].
+        work: Scratch arrays; `pose` holds the poses of the frames.
+        points: (3, 3) scratch array.
         row: (n,) unit vector, written.
         remaining: The joint motion against the row after which the distance is only MARGIN above
             its minimum is written to the first entry [rad or m].
@@ -262,8 +265,8 @@ def write_row(
     Returns:
         False if no joint changes the distance of the leaves.
     """
-    pose, T, hulls, points = scratch
-    d = leaf_points(scene, k, leaves, pose, T, least[k] + SHARP_RANGE, hulls, points)
+    pose = work.pose
+    d = leaf_points(scene, k, leaves, least + SHARP_RANGE, work, points)
     row.fill(0.0)
     own = scene.pairs.shape[0]
     if k < own:
@@ -280,7 +283,7 @@ def write_row(
         return False
     for j in range(row.shape[0]):
         row[j] /= length
-    remaining[0] = (d - least[k] - MARGIN) / length
+    remaining[0] = (d - least - MARGIN) / length
     return True
 
 

@@ -32,7 +32,7 @@ from dls_ik.core.inverses import (
 from dls_ik.core.jit import allocating, kernel
 from dls_ik.core.linalg import svd, times
 from dls_ik.core.step_bounds import bounded_sum, goes_by_direction, shorten_to_norm
-from dls_ik.core.types import Array, Grouping, Memory, Method, MethodParams
+from dls_ik.core.types import Array, Grouping, Memory, MethodParams, StepMethod
 
 SEARCH_NEWTON, SEARCH_RECIPROCAL = 17, 18
 T = 1e-4  # minimum lambda in (28); without a minimum, (27) has a pole at 0
@@ -167,9 +167,7 @@ def _norm_and_slope(c: Array, d: Array, a: float) -> tuple[float, float]:
 
 @allocating
 def optimal_step(
-    method: Method,
-    params: MethodParams,
-    grouping: Grouping,
+    step_method: StepMethod,
     J: Array,
     e: Array,
     h: Array,
@@ -183,9 +181,7 @@ def optimal_step(
     damped step is J* e + (I - J* J) v / lambda. For other strategies the steps are J+ e and J* e.
 
     Args:
-        method: Limit strategy and step bound.
-        params: Delta and parameters of the iteration.
-        grouping: Groups of rows and kinds of joints, for step bounds.
+        step_method: Limit strategy, step bound, Delta and parameters of the iteration.
         J: (r, n) Jacobian of the scaled error.
         e: (r,) scaled error [m].
         h: (n,) activations of the joint limits; joints with h = 0 are free.
@@ -193,6 +189,7 @@ def optimal_step(
         memory: The damping factor and the iteration counts are read and written.
         dq: (n,) step, written [rad or m].
     """
+    method, params, grouping = step_method.method, step_method.params, step_method.grouping
     free = np.empty(h.shape[0], np.int64)
     count = free_joints(h, free)
     dq.fill(0.0)
@@ -219,7 +216,7 @@ def optimal_step(
     part, left = np.empty(count), e - times(J, z)
     if goes_by_direction(method):
         of_free = Grouping(grouping.group, grouping.translational[free[:count]])
-        bounded_sum(method, params, of_free, F, Ut, s, Vt, e, part)
+        bounded_sum(StepMethod(method, params, of_free), F, Ut, s, Vt, e, part)
         add_unbounded(Ut, s, Vt, e, left, part)
     else:
         apply_singular(Ut, s, Vt, left, part)

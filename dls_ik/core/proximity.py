@@ -5,21 +5,15 @@
 import numpy as np
 
 from dls_ik.core.collision import push_children
-from dls_ik.core.distance_bounds import HULL_VISITS, swap_pending
-from dls_ik.core.hulls import (
-    BALL_RADIUS,
-    WEIGHT,
-    HullScratch,
-    hull_distance,
-    keeps_along,
-    leaf_bound,
-)
+from dls_ik.core.distance_bounds import HULL_VISITS, leaf_bound, swap_pending
+from dls_ik.core.hulls import BALL_RADIUS, WEIGHT, hull_distance, keeps_along
 from dls_ik.core.jit import force_inline, kernel
 from dls_ik.core.kinematics import compose
 from dls_ik.core.scene_arrays import (
     KIND_TREE,
     OUTER,
     STACK,
+    CollisionScratch,
     SceneArrays,
     relate,
 )
@@ -123,24 +117,26 @@ def leaf_distance(
 
 @kernel
 def nearest_leaves(
-    scene: SceneArrays, k: int, T: Array, limit: float, sharp: float, stack: Indices,
-    bound: Array, hulls: HullScratch, found: Indices,
-) -> float:  # fmt: skip
+    scene: SceneArrays,
+    k: int,
+    limit: float,
+    sharp: float,
+    work: CollisionScratch,
+    found: Indices,
+) -> float:
     """Find the two closest leaves of pair k; return their distance [m], at most `limit`.
 
     Args:
         scene: The shapes and pairs.
         k: Index of the pair.
-        T: (3, 4) transform of :func:`place_pair`.
         limit: Maximum result [m].
         sharp: Distances below this value are computed by the convex hulls of the leaves instead of
             their spheres [m].
-        stack: (STACK, 2) scratch.
-        bound: (STACK,) scratch; the first entry is set to a lower bound on the distance [m].
-        hulls: Scratch arrays.
+        work: Scratch arrays. `T` holds the transform of :func:`place_pair`; the first entry of
+            `bound` is set to a lower bound on the distance [m].
         found: (2,) closest leaves, written if they are closer than `limit`.
     """
-    node, child = scene.node, scene.child
+    node, child, T, stack, bound = scene.node, scene.child, work.T, work.stack, work.bound
     item, one, two, padding = parts_of_pair(scene, k)
     is_tree = one >= 0
     kind = -1 if is_tree else scene.kind[item]
@@ -156,15 +152,15 @@ def nearest_leaves(
             continue
         visits += 1
         may_prune = is_tree and bound[pending] < sharp and 0.0 < best < limit
-        if may_prune and keeps_along(scene.hull, scene.ball, one, two, T, best + padding, hulls):
+        if may_prune and keeps_along(
+            scene.hull, scene.ball, one, two, T, best + padding, work.hulls
+        ):
             continue
         is_leaf = child[two] < 0 and (not is_tree or child[one] < 0)
         if is_leaf or visits > MOST_NODES or pending + 2 > STACK:
             d = bound[pending]
             if is_tree and is_leaf and d < sharp and 0.0 < best and visits <= MOST_NODES:
-                d = leaf_bound(
-                    scene.hull, scene.ball, one, two, T, d, padding, min(best, sharp), hulls
-                )
+                d = leaf_bound(scene, one, two, T, d, padding, min(best, sharp), work.hulls)
                 visits += HULL_VISITS
             if d < best:
                 best, found[0], found[1] = d, one, two
@@ -186,24 +182,27 @@ def nearest_leaves(
 
 @kernel
 def leaf_points(
-    scene: SceneArrays, k: int, leaves: Indices, pose: Array, T: Array, sharp: float,
-    hulls: HullScratch, out: Array,
-) -> float:  # fmt: skip
+    scene: SceneArrays,
+    k: int,
+    leaves: Indices,
+    sharp: float,
+    work: CollisionScratch,
+    out: Array,
+) -> float:
     """Return the distance [m] of two leaves of pair k; write their closest points and the normal.
 
     Args:
         scene: The shapes and pairs.
         k: Index of the pair, whose shapes are ordered as in :func:`parts_of_pair`.
         leaves: (2,) leaves from :func:`nearest_leaves`.
-        pose: (f, 3, 4) poses of the frames.
-        T: (3, 4) scratch.
         sharp: As for :func:`nearest_leaves`.
-        hulls: Scratch arrays.
+        work: Scratch arrays; `pose` holds the poses of the frames, and `T` is written.
         out: (3, 3) rows in the frame of the root link, written: closest point of the first shape
             and closest point of the second shape [m], and the unit vector from the first point to
             the second.
     """
     node, own = scene.node, scene.pairs.shape[0]
+    pose, T, hulls = work.pose, work.T, work.hulls
     item, one, _, padding = parts_of_pair(scene, k)
     place_pair(scene, k, pose, T)
     b = node[leaves[1]]

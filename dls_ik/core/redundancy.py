@@ -3,9 +3,7 @@
 """Self-motion: moving a redundant arm through the solutions of one pose.
 
 Lengths and directions of joint motions are in the joint metric: the motion of joint j is multiplied
-by the square root of the weight of joint j. Functions with the arguments `table` and `general`
-serve the fast path, if `table` is given, and the general path, if `general` is given; see
-:mod:`dls_ik.core.search`.
+by the square root of the weight of joint j.
 """
 
 from typing import NamedTuple
@@ -17,15 +15,7 @@ from dls_ik.core.jit import allocating, force_inline, kernel
 from dls_ik.core.linalg import copy, factor, norm, solve_factored
 from dls_ik.core.scene_arrays import CollisionScratch, SceneArrays, collision_scratch
 from dls_ik.core.task import is_reached
-from dls_ik.core.types import (
-    AnyChain,
-    AnyWorkspace,
-    Array,
-    ChainTable,
-    GeneralProblem,
-    Indices,
-    SearchParams,
-)
+from dls_ik.core.types import AnyWorkspace, Array, Indices, PoseProblem
 
 STEP_LENGTH = 0.15  # length of one step along the self-motion, in the joint metric
 MAX_CORRECTIONS = 4  # maximum number of steps that bring the arm back to the pose after each step
@@ -75,31 +65,25 @@ def slide_scratch(scene: SceneArrays, n: int, r: int) -> SlideScratch:
 
 @force_inline
 def find_direction(
-    chain: AnyChain,
-    params: SearchParams,
-    table: ChainTable | None,
-    general: GeneralProblem | None,
-    T_d: Array,
-    least: float,
-    q: Array,
-    work: AnyWorkspace,
-    slides: SlideScratch,
+    problem: PoseProblem, least: float, q: Array, work: AnyWorkspace, slides: SlideScratch
 ) -> bool:
     """Project a direction of joint motion onto the self-motion at a solution.
 
     Args:
+        problem: The pose.
         least: Minimum squared cosine of the angle between the direction and its projection.
-        q: (n,) solution [rad or m], for which `work` holds the error and the kinematics.
+        q: (n,) solution [rad or m].
+        work: Scratch arrays of the path, which hold the error and the kinematics at q.
         slides: The unit vector `direction` is replaced by its projection, scaled to a unit vector.
 
     Returns:
         False, with `direction` unchanged, if the projection does not exist or the squared cosine
         is below the minimum.
     """
-    weights = params.starts.joint_weights
+    chain, weights = problem.chain, problem.params.starts.joint_weights
     copy(q, slides.before)
-    write_jacobian(chain, params.stop, table, general, T_d, work)
-    take_jacobian(table is not None, weights, work.J, slides.B)
+    write_jacobian(problem, work)
+    take_jacobian(problem.table is not None, weights, work.J, slides.B)
     for j in range(q.shape[0]):
         slides.z[j] = STEP_LENGTH * slides.direction[j]
     has_direction = move_along(
@@ -111,37 +95,32 @@ def find_direction(
 
 @kernel
 def step_along(
-    chain: AnyChain,
-    params: SearchParams,
-    table: ChainTable | None,
-    general: GeneralProblem | None,
-    T_d: Array,
-    q: Array,
-    error: Array,
-    work: AnyWorkspace,
-    slides: SlideScratch,
+    problem: PoseProblem, q: Array, error: Array, work: AnyWorkspace, slides: SlideScratch
 ) -> bool:
     """Move a solution by one step of the self-motion to another solution of the pose.
 
     Args:
-        q: (n,) solution, read and written [rad or m]. `work` holds the error and the kinematics.
+        problem: The pose.
+        q: (n,) solution, read and written [rad or m].
         error: (2,) position error [m] and rotation error [rad] of the new solution, written.
+        work: Scratch arrays of the path, which hold the error and the kinematics at q.
         slides: The unit vector `direction` gives the direction of the step and is replaced by the
             direction of the actual motion.
 
     Returns:
         False if joint limits or a singularity end the self-motion; q is then not a solution.
     """
+    chain, params = problem.chain, problem.params
     weights = params.starts.joint_weights
     copy(q, slides.before)
     for j in range(q.shape[0]):
         slides.z[j] = STEP_LENGTH * slides.direction[j]
     for _ in range(1 + MAX_CORRECTIONS):
-        write_jacobian(chain, params.stop, table, general, T_d, work)
-        take_jacobian(table is not None, weights, work.J, slides.B)
+        write_jacobian(problem, work)
+        take_jacobian(problem.table is not None, weights, work.J, slides.B)
         if not move_along(chain.lower, chain.upper, weights, q, work.e, slides):
             return False
-        error[0], error[1] = error_at(chain, params.stop, table, general, T_d, q, work)
+        error[0], error[1] = error_at(problem, q, work)
         if is_reached(params.stop, error[0], error[1], norm(work.e)):
             return update_direction(weights, q, MIN_STEP_SHARE * STEP_LENGTH, slides)
         slides.z.fill(0.0)

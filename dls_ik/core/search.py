@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The search for one pose: repeated attempts from different start configurations.
 
-Functions with the arguments `table` and `general` serve two paths. The fast path is for the full
-pose of one tip of a serial arm, with `table` given and `general` None; the general path is for all
-other tasks and methods, with `general` given and `table` None. Numba removes branches that depend
-on an argument that is None, so that each path is compiled without the code of the other path.
+Functions with the argument `problem` serve two paths. The fast path is for the full pose of one tip
+of a serial arm, with ``problem.table`` given and ``problem.general`` None; the general path is for
+all other tasks and methods, with ``problem.general`` given and ``problem.table`` None. Code that is
+valid on one path only is in functions with the argument `table` or `general`, because Numba removes
+branches that depend on an argument that is None.
 """
 
 from math import pi
@@ -35,14 +36,11 @@ from dls_ik.core.selection import (
 )
 from dls_ik.core.task import is_reached, scaled_error
 from dls_ik.core.types import (
-    AnyChain,
-    AnyWorkspace,
     Array,
     ChainTable,
-    GeneralProblem,
     Indices,
+    PoseProblem,
     Rows,
-    SearchParams,
     SearchScratch,
     Starts,
     StopCriteria,
@@ -58,16 +56,10 @@ MAX_START_VALUE = 1e18  # [rad or m] maximum joint position of a start; its squa
 
 @force_inline
 def search(
-    chain: AnyChain,
-    params: SearchParams,
-    table: ChainTable | None,
-    general: GeneralProblem | None,
-    T_d: Array,
-    seed: Array,
+    problem: PoseProblem,
     attempts: int,
     row: Rows,
     scratch: SearchScratch,
-    work: AnyWorkspace,
     free: FreeSearch | None,
 ) -> None:
     """Run up to `attempts` further attempts to solve one pose.
@@ -78,49 +70,37 @@ def search(
     uses the answers of these checks.
 
     Args:
-        chain: The chain of the arm, with joint limits near the seed.
-        params: Parameters of the search.
-        table, general: One of the two is None, as explained at the top of this module.
-        T_d: (k, 4, 4) desired poses of the tips.
-        seed: (n,) joint positions [rad or m].
+        problem: The pose.
         attempts: Maximum number of attempts in this call.
         row: State of the search for this pose, read and written: counts (4,), best (n,), figures
             (3,).
         scratch: Scratch arrays.
-        work: Scratch arrays of the path.
         free: Inputs of the search for collision-free solutions; None without a scene.
     """
-    method, stop = params.method, params.stop
+    rule, stop, work = problem.params.rule, problem.params.stop, scratch.work
     counts, best, figures = row.counts, row.best, row.figures
     q, now, state = scratch.q, scratch.error, scratch.random_state
     leaf = LEAF_UNKNOWN
     state[0] = np.uint64(counts[RANDOM_STATE_COLUMN])
     if free is not None:
-        take_answers(params.rule, row, free.opened)
+        take_answers(rule, row, free.opened)
     for _ in range(attempts):
         if counts[FOUND_COLUMN] >= FOUND_ALL:
             break
         # Run one attempt from the next start configuration.
         is_long = is_long_attempt(stop, counts[ATTEMPTS_COLUMN])
-        leaf = choose_start(
-            chain, params, table, seed, counts[ATTEMPTS_COLUMN], leaf, scratch, work
-        )
-        status, steps = attempt(chain, method, stop, table, general, T_d, is_long, q, work, now)
+        leaf = choose_start(problem, counts[ATTEMPTS_COLUMN], leaf, scratch)
+        status, steps = attempt(problem, is_long, q, work, now)
         is_first = counts[ATTEMPTS_COLUMN] == 0
         counts[ATTEMPTS_COLUMN] += 1
         counts[STEPS_COLUMN] += steps
         # Keep a solution if it is the best so far.
         if status == ATTEMPT_REACHED:
-            counts[STEPS_COLUMN] += approach(
-                chain, params, table, general, T_d, seed, scratch, work
-            )
+            counts[STEPS_COLUMN] += approach(problem, scratch)
             if free is None:
-                value = measure(chain, params, table, general, T_d, seed, q, work)
-                keep(params.rule, q, now, value, row)
+                keep(rule, q, now, measure(problem, q, work), row)
             if free is not None:
-                counts[STEPS_COLUMN] += keep_free(
-                    chain, params, table, general, T_d, seed, row, scratch, work, free
-                )
+                counts[STEPS_COLUMN] += keep_free(problem, row, scratch, free)
         # If there is no solution yet, keep the configuration with the smallest error.
         if counts[FOUND_COLUMN] == FOUND_NOTHING and (
             is_first or scaled_error(stop, now) < scaled_error(stop, figures)
@@ -130,7 +110,7 @@ def search(
         if free is not None:  # noqa: SIM102  Numba prunes branches on None only
             if free.opened.answers[0] > 0:
                 break
-        end_if_enough(params.rule, counts)
+        end_if_enough(rule, counts)
     counts[RANDOM_STATE_COLUMN] = np.int64(state[0])
 
 
@@ -138,16 +118,7 @@ def search(
 
 
 @force_inline
-def choose_start(
-    chain: AnyChain,
-    params: SearchParams,
-    table: ChainTable | None,
-    seed: Array,
-    index: int,
-    leaf: int,
-    scratch: SearchScratch,
-    work: AnyWorkspace,
-) -> int:
+def choose_start(problem: PoseProblem, index: int, leaf: int, scratch: SearchScratch) -> int:
     """Write the start configuration of attempt `index` to `scratch.q` (n,) [rad or m].
 
     The first start is the seed, if the selection rule uses the seed. On the fast path, the rows of
@@ -155,34 +126,52 @@ def choose_start(
     random start has joints at their bounds.
 
     Args:
+        problem: The pose, its seed, and the bounds of random starts.
         index: Number of previous attempts for this pose.
         leaf: Result of this function for the previous attempt; LEAF_UNKNOWN for the first attempt
             of a call.
+        scratch: Scratch arrays; `q` and `random_state` are written.
 
     Returns:
         Index of the first row of the leaf; LEAF_UNKNOWN if the table was not used yet,
         LEAF_EXHAUSTED if all rows of the leaf are used or there is no table.
     """
-    starts, rule, q, state = params.starts, params.rule, scratch.q, scratch.random_state
+    chain, starts, rule = problem.chain, problem.params.starts, problem.params.rule
+    q, state, seed = scratch.q, scratch.random_state, problem.seed
     if index == 0 and rule.seeded:
         from_seed(starts.periodic, seed, q)
         return leaf
-    if table is not None:
-        used = 0
-        if leaf == LEAF_UNKNOWN:
-            leaf = look_up(chain, table, params.stop.rotation_weight, work)
-            used = index - (1 if rule.seeded else 0)  # rows used before the search was interrupted
-        while leaf >= 0:
-            if not next_start(chain, table, leaf, q, work):
-                leaf = LEAF_EXHAUSTED
-            elif used == 0:
-                turn_inside(starts.periodic, chain.lower, chain.upper, q)
-                return leaf
-            used -= 1
+    leaf = start_from_table(problem, problem.table, index, leaf, scratch)
+    if leaf != LEAF_EXHAUSTED:
+        return leaf
     random_start(starts, index >= DIFFICULT_AFTER and index % 4 == 0, state, q)
     if rule.kind == SELECT_NEAREST:
         unwind(starts.periodic, chain.lower, chain.upper, seed, q)
         draw_near(seed, uniform(state), q)
+    return LEAF_EXHAUSTED
+
+
+@force_inline
+def start_from_table(
+    problem: PoseProblem, table: ChainTable | None, index: int, leaf: int, scratch: SearchScratch
+) -> int:
+    """Write the next unused row of a leaf of the table to `scratch.q` (n,) [rad or m].
+
+    The arguments and the result are those of :func:`choose_start`.
+    """
+    if table is not None:
+        chain, q, work, used = problem.chain, scratch.q, scratch.work, 0
+        if leaf == LEAF_UNKNOWN:
+            leaf = look_up(chain, table, problem.params.stop.rotation_weight, work)
+            # number of rows that were used before the search was interrupted
+            used = index - (1 if problem.params.rule.seeded else 0)
+        while leaf >= 0:
+            if not next_start(chain, table, leaf, q, work):
+                leaf = LEAF_EXHAUSTED
+            elif used == 0:
+                turn_inside(problem.params.starts.periodic, chain.lower, chain.upper, q)
+                return leaf
+            used -= 1
     return LEAF_EXHAUSTED
 
 
@@ -286,16 +275,7 @@ def uniform(state: NDArray[np.uint64]) -> float:
 
 
 @force_inline
-def approach(
-    chain: AnyChain,
-    params: SearchParams,
-    table: ChainTable | None,
-    general: GeneralProblem | None,
-    T_d: Array,
-    seed: Array,
-    scratch: SearchScratch,
-    work: AnyWorkspace,
-) -> int:
+def approach(problem: PoseProblem, scratch: SearchScratch) -> int:
     """Move the solution `scratch.q` (n,) closer to the seed (n,); the result is also a solution.
 
     Periodic joints move by whole turns. On the fast path, if the selection rule asks for the
@@ -304,27 +284,40 @@ def approach(
     Returns:
         The number of steps along the self-motion.
     """
-    stop, starts = params.stop, params.starts
-    q, kept, steps, weights = scratch.q, scratch.kept, 0, params.starts.joint_weights
+    chain, params, seed, steps = problem.chain, problem.params, problem.seed, 0
+    q, kept, weights = scratch.q, scratch.kept, params.starts.joint_weights
     for phase in range(PHASE_TURNS, PHASE_OBSERVE + 1):
         changed = False
         copy(q, kept)
         if phase == PHASE_TURNS:
-            changed = unwind(starts.periodic, chain.lower, chain.upper, seed, q)
-        if table is not None:
-            farther = distance(weights, q, seed) > 0.0
-            if phase == PHASE_REDUNDANCY and params.rule.kind == SELECT_NEAREST and farther:
-                steps = slide(chain, stop, starts, seed, q, work)
-                changed = steps > 0
+            changed = unwind(params.starts.periodic, chain.lower, chain.upper, seed, q)
+        if phase == PHASE_REDUNDANCY and params.rule.kind == SELECT_NEAREST:
+            steps = slide_to_seed(problem, problem.table, scratch)
+            changed = steps > 0
         if not changed and (phase != PHASE_OBSERVE or steps == 0):
             continue
-        position, rotation = error_at(chain, stop, table, general, T_d, q, work)
-        if not is_reached(stop, position, rotation, norm(work.e)) or (
+        position, rotation = error_at(problem, q, scratch.work)
+        if not is_reached(params.stop, position, rotation, norm(scratch.work.e)) or (
             phase == PHASE_REDUNDANCY and distance(weights, q, seed) > distance(weights, kept, seed)
         ):
             copy(kept, q)  # a turn of a joint far from zero can cause a large rounding error
         else:
             scratch.error[0], scratch.error[1] = position, rotation
+    return steps
+
+
+@force_inline
+def slide_to_seed(problem: PoseProblem, table: ChainTable | None, scratch: SearchScratch) -> int:
+    """Move the solution `scratch.q` along the self-motion toward the seed, on the fast path only.
+
+    Returns:
+        The number of steps.
+    """
+    steps = 0
+    if table is not None:
+        params, seed, q = problem.params, problem.seed, scratch.q
+        if distance(params.starts.joint_weights, q, seed) > 0.0:
+            steps = slide(problem.chain, params.stop, params.starts, seed, q, scratch.work)
     return steps
 
 

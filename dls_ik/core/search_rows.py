@@ -25,13 +25,12 @@ from dls_ik.core.selection import ATTEMPTS_COLUMN, OpenSolutions
 from dls_ik.core.types import (
     WIDEST,
     AnyChain,
-    AnyWorkspace,
     Array,
     Chain,
     ChainTable,
-    FastWorkspace,
     GeneralProblem,
     Indices,
+    PoseProblem,
     PoseTargets,
     Rows,
     SearchParams,
@@ -65,19 +64,16 @@ def search_packed(
         rows: Fields of :class:`Rows`, read and written.
     """
     chain, table, method, stop, starts = unpack(numbers, integers)
-    near, params = near_seed(chain, SearchParams(method, stop, starts, SelectionRule(*rule)))
-    search_fast(
-        chain, near, starts, params, table, PoseTargets(*targets), attempts, Rows(*rows),
-        search_scratch(near), fast_workspace(near, LEAF_ROWS), None,
-    )  # fmt: skip
+    params = SearchParams(method, stop, starts, SelectionRule(*rule))
+    scratch = search_scratch(starts, fast_workspace(chain, LEAF_ROWS))
+    search_fast(chain, params, table, PoseTargets(*targets), attempts, Rows(*rows), scratch, None)
 
 
 @allocating
 def search_packed_free(
     numbers: Array,
     integers: Indices,
-    scene: PackedScene,
-    decided: Indices,
+    scene: tuple[PackedScene, Indices],
     targets: tuple[Array, Array, Array],
     rule: tuple[int, int, bool],
     until: Indices,
@@ -88,82 +84,62 @@ def search_packed_free(
 
     Args:
         numbers, integers, targets, rule, rows: As for :func:`search_packed`.
-        scene: Scene, from :func:`dls_ik.core.scene_arrays.pack_scene`.
-        decided: Field of :class:`FreeSearch`.
+        scene: Scene, from :func:`dls_ik.core.scene_arrays.pack_scene`, and field `decided` of
+            :class:`FreeSearch`.
         until: (b,) maximum total number of attempts for each pose, including those of earlier
             calls.
         opened: Fields of :class:`OpenSolutions`, read and written.
     """
     chain, table, method, stop, starts = unpack(numbers, integers)
-    near, params = near_seed(chain, SearchParams(method, stop, starts, SelectionRule(*rule)))
-    arrays = unpack_scene(*scene)
-    slides = slide_scratch(arrays, starts.lower.shape[0], 6)
-    search_fast(
-        chain, near, starts, params, table, PoseTargets(*targets), 0, Rows(*rows),
-        search_scratch(near), fast_workspace(near, LEAF_ROWS),
-        FreeSearch(arrays, slides, OpenSolutions(*opened), until, decided),
-    )  # fmt: skip
-
-
-@allocating
-def near_seed(chain: SerialChain, params: SearchParams) -> tuple[SerialChain, SearchParams]:
-    """Return copies of the two structs with new, uninitialised arrays for limits near a seed.
-
-    The new arrays are the joint limits of the chain and the bounds of random starts in the
-    parameters; :func:`limits_near_seed` writes them for each pose. All other arrays are shared.
-    """
-    starts = params.starts
-    limits, bounds = np.empty((2, starts.lower.shape[0])), np.empty((2, starts.lower.shape[0]))
-    near = SerialChain(
-        turn=chain.turn,
-        slide=chain.slide,
-        link=chain.link,
-        variable=chain.variable,
-        lower=limits[0],
-        upper=limits[1],
-        base=chain.base,
-        tip=chain.tip,
-    )
-    around = Starts(bounds[0], bounds[1], starts.periodic, starts.joint_weights)
-    return near, SearchParams(params.method, params.stop, around, params.rule)
+    params = SearchParams(method, stop, starts, SelectionRule(*rule))
+    scratch = search_scratch(starts, fast_workspace(chain, LEAF_ROWS))
+    arrays = unpack_scene(*scene[0])
+    slides = slide_scratch(arrays, chain.lower.shape[0], 6)
+    free = FreeSearch(arrays, slides, OpenSolutions(*opened), until, scene[1])
+    search_fast(chain, params, table, PoseTargets(*targets), 0, Rows(*rows), scratch, free)
 
 
 @kernel
 def search_fast(
     chain: SerialChain,
-    near: SerialChain,
-    starts: Starts,
     params: SearchParams,
     table: ChainTable,
     targets: PoseTargets,
     attempts: int,
     rows: Rows,
     scratch: SearchScratch,
-    work: FastWorkspace,
     free: FreeSearch | None,
 ) -> None:
     """Search solutions for all poses on the fast path, given the structs and all scratch arrays.
 
     Args:
         chain: The arm, with its joint limits.
-        near: Copy of `chain` from :func:`near_seed`, whose joint limits are written for each pose.
-        starts: Bounds of random starts without a seed.
-        params: Copy of the parameters from :func:`near_seed`, whose bounds of random starts are
-            written for each pose.
+        params: Parameters of the searches.
         table: Table of start configurations.
         targets: The poses and seeds.
         attempts: Maximum number of attempts per pose in this call; unused with a scene.
         rows: State of the searches, read and written.
-        scratch: Scratch arrays of the search.
-        work: Scratch arrays of the fast path.
+        scratch: Scratch arrays.
         free: Inputs of the search for collision-free solutions; None without a scene.
     """
+    near = SerialChain(
+        turn=chain.turn,
+        slide=chain.slide,
+        link=chain.link,
+        variable=chain.variable,
+        lower=scratch.lower,
+        upper=scratch.upper,
+        base=chain.base,
+        tip=chain.tip,
+    )
+    here = SearchParams(params.method, params.stop, scratch.starts, params.rule)
     for i in range(targets.T.shape[0]):
         T, seed = targets.T[i], targets.seed[min(i, targets.seed.shape[0] - 1)]
         if are_poses(T) and is_finite(seed):
-            limits_near_seed(chain, starts, seed, targets.max_change, near, params.starts)
-            aim(chain.base, chain.tip, T[0], work.target)
-            search_row(near, params, table, None, T, seed, attempts, i, rows, scratch, work, free)
+            limits_near_seed(chain, params.starts, seed, targets.max_change, near, here.starts)
+            aim(chain.base, chain.tip, T[0], scratch.work.target)
+            problem = PoseProblem(near, here, table, None, T, seed)
+            search_row(problem, attempts, i, rows, scratch, free)
 
 
 @allocating
@@ -195,8 +171,7 @@ def search_rows_free(
     chain: Chain,
     params: SearchParams,
     general: GeneralProblem,
-    scene: PackedScene,
-    decided: Indices,
+    scene: tuple[PackedScene, Indices],
     targets: tuple[Array, Array, Array],
     until: Indices,
     rows: tuple[Indices, Array, Array],
@@ -208,17 +183,10 @@ def search_rows_free(
         chain, params, general, targets, rows: As for :func:`search_rows`.
         scene, until, opened: As for :func:`search_packed_free`.
     """
-    arrays = unpack_scene(*scene)
+    arrays = unpack_scene(*scene[0])
     slides = slide_scratch(arrays, chain.lower.shape[0], general.task.component.shape[0])
-    search_general(
-        chain,
-        params,
-        general,
-        PoseTargets(*targets),
-        0,
-        Rows(*rows),
-        FreeSearch(arrays, slides, OpenSolutions(*opened), until, decided),
-    )
+    free = FreeSearch(arrays, slides, OpenSolutions(*opened), until, scene[1])
+    search_general(chain, params, general, PoseTargets(*targets), 0, Rows(*rows), free)
 
 
 @allocating
@@ -242,8 +210,8 @@ def search_general(
         rows: State of the searches, read and written.
         free: Inputs of the search for collision-free solutions; None without a scene.
     """
-    starts = params.starts
-    limits, bounds = np.empty((2, starts.lower.shape[0])), np.empty((2, starts.lower.shape[0]))
+    work = workspace(chain, general, new_memory(chain, params.method, general))
+    scratch = search_scratch(params.starts, work)
     near = Chain(
         fixed=chain.fixed,
         first=chain.first,
@@ -251,59 +219,46 @@ def search_general(
         variable=chain.variable,
         scale=chain.scale,
         offset=chain.offset,
-        lower=limits[0],
-        upper=limits[1],
+        lower=scratch.lower,
+        upper=scratch.upper,
         velocity=chain.velocity,
     )
-    around = Starts(bounds[0], bounds[1], starts.periodic, starts.joint_weights)
-    here = SearchParams(params.method, params.stop, around, params.rule)
-    scratch = search_scratch(near)
-    work = workspace(chain, general, new_memory(chain, params.method, general))
+    here = SearchParams(params.method, params.stop, scratch.starts, params.rule)
     for i in range(targets.T.shape[0]):
         T, seed = targets.T[i], targets.seed[min(i, targets.seed.shape[0] - 1)]
         if are_poses(T) and is_finite(seed):
-            limits_near_seed(chain, starts, seed, targets.max_change, near, around)
-            search_row(near, here, None, general, T, seed, attempts, i, rows, scratch, work, free)
+            limits_near_seed(chain, params.starts, seed, targets.max_change, near, here.starts)
+            problem = PoseProblem(near, here, None, general, T, seed)
+            search_row(problem, attempts, i, rows, scratch, free)
 
 
 @force_inline
 def search_row(
-    near: AnyChain,
-    params: SearchParams,
-    table: ChainTable | None,
-    general: GeneralProblem | None,
-    T: Array,
-    seed: Array,
+    problem: PoseProblem,
     attempts: int,
     i: int,
     rows: Rows,
     scratch: SearchScratch,
-    work: AnyWorkspace,
     free: FreeSearch | None,
 ) -> None:
     """Search solutions for the pose of row i.
 
     Args:
-        near: The chain with the joint limits near the seed.
-        params: The parameters with the bounds of random starts near the seed.
-        table, general: One of the two is None, as explained in :mod:`dls_ik.core.search`.
-        T: (k, 4, 4) desired poses of the tips.
-        seed: (n,) joint positions [rad or m].
+        problem: The pose.
         attempts: Maximum number of attempts in this call; unused with a scene.
         i: Index of the row.
         rows: State of all searches, of which row i is read and written.
-        scratch: Scratch arrays of the search.
-        work: Scratch arrays of the path.
+        scratch: Scratch arrays.
         free: Inputs of the search for collision-free solutions; None without a scene.
     """
     row = Rows(rows.counts[i], rows.best[i], rows.figures[i])
     if free is None:
-        search(near, params, table, general, T, seed, attempts, row, scratch, work, None)
+        search(problem, attempts, row, scratch, None)
     if free is not None:
         opened = OpenSolutions(free.opened.candidates[i], free.opened.answers[i])
         mine = FreeSearch(free.scene, free.slides, opened, free.until, free.decided)
         left = free.until[i] - row.counts[ATTEMPTS_COLUMN]
-        search(near, params, table, general, T, seed, left, row, scratch, work, mine)
+        search(problem, left, row, scratch, mine)
 
 
 @force_inline

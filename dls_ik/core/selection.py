@@ -14,14 +14,11 @@ from dls_ik.core.attempt import write_jacobian
 from dls_ik.core.jit import force_inline, kernel
 from dls_ik.core.linalg import dexterity
 from dls_ik.core.types import (
-    AnyChain,
     AnyWorkspace,
     Array,
-    ChainTable,
-    GeneralProblem,
     Indices,
+    PoseProblem,
     Rows,
-    SearchParams,
     SelectionRule,
 )
 
@@ -84,16 +81,7 @@ def end_if_enough(rule: SelectionRule, counts: Indices) -> None:
 
 
 @force_inline
-def measure(
-    chain: AnyChain,
-    params: SearchParams,
-    table: ChainTable | None,
-    general: GeneralProblem | None,
-    T_d: Array,
-    seed: Array,
-    q: Array,
-    work: AnyWorkspace,
-) -> float:
+def measure(problem: PoseProblem, q: Array, work: AnyWorkspace) -> float:
     """Return the measure of a solution by the selection rule; smaller is better.
 
     The measure is the distance from the seed for SELECT_NEAREST, the negative manipulability for
@@ -101,12 +89,15 @@ def measure(
     :mod:`dls_ik.core.free_solutions`.
 
     Args:
+        problem: The pose, its seed and the selection rule.
         q: (n,) solution [rad or m], for which `work` holds the kinematics.
+        work: Scratch arrays of the path.
     """
+    params = problem.params
     if params.rule.kind == SELECT_NEAREST:
-        return distance(params.starts.joint_weights, q, seed)
+        return distance(params.starts.joint_weights, q, problem.seed)
     if params.rule.kind == SELECT_DEXTROUS:
-        write_jacobian(chain, params.stop, table, general, T_d, work)
+        write_jacobian(problem, work)
         return -dexterity(work.J)
     return 0.0
 

@@ -21,6 +21,7 @@ from dls_ik.core.scene_arrays import (
 )
 from dls_ik.core.types import Array, Indices
 
+Point = tuple[float, float, float]  # coordinates [m]
 MAX_CLIPPED = 9  # maximum number of corners of a triangle clipped to a box
 
 
@@ -273,7 +274,8 @@ def mesh_distances(corners: Array, points: Array, solid: bool, out: Array) -> No
             ax, ay, az = corners[k, 0, 0] - px, corners[k, 0, 1] - py, corners[k, 0, 2] - pz
             bx, by, bz = corners[k, 1, 0] - px, corners[k, 1, 1] - py, corners[k, 1, 2] - pz
             cx, cy, cz = corners[k, 2, 0] - px, corners[k, 2, 1] - py, corners[k, 2, 2] - pz
-            least = min(least, squared_to_triangle(ax, ay, az, bx, by, bz, cx, cy, cz))
+            squared = squared_to_triangle((ax, ay, az), (bx, by, bz), (cx, cy, cz))
+            least = min(least, squared)
             if solid:
                 volume = ax * (by * cz - bz * cy) + ay * (bz * cx - bx * cz)
                 volume += az * (bx * cy - by * cx)
@@ -287,14 +289,14 @@ def mesh_distances(corners: Array, points: Array, solid: bool, out: Array) -> No
 
 
 @force_inline
-def squared_to_triangle(
-    ax: float, ay: float, az: float, bx: float, by: float, bz: float, cx: float, cy: float,
-    cz: float,
-) -> float:  # fmt: skip
+def squared_to_triangle(a: Point, b: Point, c: Point) -> float:
     """Return the squared distance [m^2] of the origin from the triangle with corners a, b and c.
 
     The method is that of Ericson 2005, 5.1.5.
     """
+    ax, ay, az = a
+    bx, by, bz = b
+    cx, cy, cz = c
     ux, uy, uz = bx - ax, by - ay, bz - az
     vx, vy, vz = cx - ax, cy - ay, cz - az
     d1, d2 = -(ux * ax + uy * ay + uz * az), -(vx * ax + vy * ay + vz * az)

@@ -34,6 +34,7 @@ from dls_ik.core.types import (
     Memory,
     Method,
     MethodParams,
+    StepMethod,
     StepScratch,
     Workspace,
 )
@@ -91,6 +92,7 @@ def _step(
     """
     params, limit, memory, scratch = general.params, work.limit, work.memory, work.step
     grouping = Grouping(general.task.group, general.translational)
+    step_method = StepMethod(method, params, grouping)
     # Clamp the error; evaluate the limit strategy and the objective.
     clamp_error(params, grouping.group, work.J, memory, work.e)
     limits.activate(chain, method, general, T_d, q, work)
@@ -105,7 +107,7 @@ def _step(
         for j in range(v.shape[0]):
             v[j] *= method.mu if away else -method.mu
     if params.policy == policies.POLICY_OPTIMAL:
-        optimal_step(method, params, grouping, J, e, limit.activation, v, memory, work.dq)
+        optimal_step(step_method, J, e, limit.activation, v, memory, work.dq)
     else:
         # Compute lambda^2 by the law and its policy.
         scale_columns(J, limit.scale, B)
@@ -136,12 +138,12 @@ def _step(
         again = True
         while again:
             if is_whole:
-                invert_whole(method, params, grouping, J, B, W, e, lambda2, limit, work.dq)
+                invert_whole(step_method, J, B, W, e, lambda2, limit, work.dq)
             else:
                 remaining_error(J, e, limit.motion, left)
                 if weight != 1.0:
                     policies.weight_vector(left, general.direction, weight)
-                invert_free_columns(method, params, grouping, B, e, left, lambda2, work)
+                invert_free_columns(step_method, B, e, left, lambda2, work)
             again = limits.revise(method, chain, q, work.dq, limit)
     # Bound and scale the step.
     bound_step(method, params, grouping.translational, work.dq)

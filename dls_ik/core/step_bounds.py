@@ -14,7 +14,7 @@ import numpy as np
 
 from dls_ik.core import limits
 from dls_ik.core.jit import allocating, force_inline, kernel
-from dls_ik.core.types import Array, Flags, Grouping, Indices, Method, MethodParams
+from dls_ik.core.types import Array, Flags, Indices, Method, MethodParams, StepMethod
 
 NO_STEP_BOUND, SD, SDLS, MAX, NORM = range(5)
 STEP_BOUND_IDS = {"none": NO_STEP_BOUND, "max": MAX, "norm": NORM, "sd": SD, "sdls": SDLS}
@@ -28,9 +28,7 @@ def goes_by_direction(method: Method) -> bool:
 
 @allocating
 def bounded_sum(
-    method: Method,
-    params: MethodParams,
-    grouping: Grouping,
+    step_method: StepMethod,
     J: Array,
     Ut: Array,
     gain: Array,
@@ -43,9 +41,7 @@ def bounded_sum(
     Each w_i is shortened if the step bound of the method applies to single directions.
 
     Args:
-        method: The step bound and its gamma_max.
-        params: Further parameters of the step bound.
-        grouping: Groups of the r rows and kinds of the k joints.
+        step_method: The step bound, with the groups of the r rows and the kinds of the k joints.
         J: (r, k) Jacobian of the scaled error.
         Ut: (r, r) rows u_i.
         gain: (r,) gains of the damping law.
@@ -54,6 +50,7 @@ def bounded_sum(
         dq: (k,) sum, written [rad or m].
     """
     r, k = J.shape
+    method, params, grouping = step_method.method, step_method.params, step_method.grouping
     slides = grouping.translational
     dq.fill(0.0)
     w = np.empty(k)

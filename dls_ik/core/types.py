@@ -17,6 +17,9 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+# Structs of the general path or of the fast path, in functions that serve both paths.
+AnyChain: TypeAlias = Any  # Chain, or SerialChain
+AnyWorkspace: TypeAlias = Any  # Workspace, or FastWorkspace
 MAX_POSE_COORDINATE = 1e9  # [m] largest coordinate of a pose; squares lose digits beyond
 WIDEST = 1e7  # [rad or m] joints with a larger range count as unlimited
 
@@ -182,6 +185,14 @@ class Grouping(NamedTuple):
     translational: Flags  # (n,) whether each joint is prismatic
 
 
+class StepMethod(NamedTuple):
+    """A method on the general path, with everything that its inverses and step bounds need."""
+
+    method: Method
+    params: MethodParams
+    grouping: Grouping
+
+
 class StopCriteria(NamedTuple):
     """Criteria by which a pose counts as reached, or an attempt ends without reaching it."""
 
@@ -221,6 +232,20 @@ class SearchParams(NamedTuple):
     rule: SelectionRule
 
 
+class PoseProblem(NamedTuple):
+    """One pose to solve, on the fast path or on the general path; see :mod:`dls_ik.core.search`.
+
+    The joint limits and the bounds of random starts are those near the seed.
+    """
+
+    chain: AnyChain  # the arm, with its joint limits; SerialChain on the fast path, else Chain
+    params: SearchParams
+    table: ChainTable | None  # start configurations of the fast path; None on the general path
+    general: GeneralProblem | None  # task and parameters of the general path; None on the fast path
+    T_d: Array  # (k, 4, 4) desired poses of the tips
+    seed: Array  # (n,) joint positions of the seed [rad or m]
+
+
 class PoseTargets(NamedTuple):
     """The b poses of a call, with their seeds."""
 
@@ -241,12 +266,16 @@ class Rows(NamedTuple):
 
 
 class SearchScratch(NamedTuple):
-    """Scratch arrays of a search that both the fast and the general path need."""
+    """Scratch arrays of one thread for searches."""
 
     random_state: NDArray[np.uint64]  # (1,) state of the random generator
     q: Array  # (n,) joint positions of the attempt [rad or m]
     error: Array  # (2,) position error [m] and rotation error [rad] at q
     kept: Array  # (n,) copy of a solution while a solution closer to the seed is tried
+    lower: Array  # (n,) lower joint limits near the seed [rad or m]
+    upper: Array  # (n,) upper joint limits near the seed [rad or m]
+    starts: Starts  # copy of the `starts` of the search, with bounds near the seed
+    work: AnyWorkspace  # scratch arrays of the path: FastWorkspace or Workspace
 
 
 class Memory(NamedTuple):
@@ -378,8 +407,3 @@ class FollowState(NamedTuple):
     scratch: FollowScratch
     observed: Array  # (4,) position error [m], rotation error [rad]; min, max singular value of J
     limit_activation: Array  # (n,) 0 (free) to 1 (held by its limit)
-
-
-# Structs of the general path or of the fast path, in functions that serve both paths.
-AnyChain: TypeAlias = Any  # Chain, or SerialChain
-AnyWorkspace: TypeAlias = Any  # Workspace, or FastWorkspace

@@ -7,7 +7,7 @@ import numpy as np
 from dls_ik.core import limits
 from dls_ik.core.jit import allocating, force_inline
 from dls_ik.core.types import (
-    AnyChain,
+    AnyWorkspace,
     Chain,
     Decomposition,
     FastWorkspace,
@@ -17,6 +17,7 @@ from dls_ik.core.types import (
     Method,
     SearchScratch,
     SerialChain,
+    Starts,
     StepScratch,
     Workspace,
 )
@@ -118,9 +119,16 @@ def fast_workspace(chain: SerialChain, leaf: int) -> FastWorkspace:
 
 
 @allocating
-def search_scratch(chain: AnyChain) -> SearchScratch:
-    """Allocate the scratch arrays of a search for one pose at a time."""
-    n = chain.lower.shape[0]
+def search_scratch(starts: Starts, work: AnyWorkspace) -> SearchScratch:
+    """Allocate the scratch arrays of a search, except the scratch arrays `work` of its path."""
+    rows = np.empty((6, starts.lower.shape[0]))
     return SearchScratch(
-        random_state=np.empty(1, np.uint64), q=np.empty(n), error=np.empty(2), kept=np.empty(n)
+        random_state=np.empty(1, np.uint64),
+        q=rows[0],
+        error=np.empty(2),
+        kept=rows[1],
+        lower=rows[2],
+        upper=rows[3],
+        starts=Starts(rows[4], rows[5], starts.periodic, starts.joint_weights),
+        work=work,
     )

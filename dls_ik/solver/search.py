@@ -316,12 +316,12 @@ class Search:
         count, scene = self.options.num_candidates, (snapshot.packed, self.decided)
         if problem.packed is not None:
             rule = self.kind, count, seeded or not problem.has_table
-            search_packed_free(*problem.packed, *scene, targets, rule, until, state, noted)
+            search_packed_free(*problem.packed, scene, targets, rule, until, state, noted)
         elif problem.details is not None:
             selection = SelectionRule(self.kind, count, True)
             params = SearchParams(problem.method, problem.goal, problem.starts, selection)
             chain, details = self.robot.chain, problem.details
-            search_rows_free(chain, params, details, *scene, targets, until, state, noted)
+            search_rows_free(chain, params, details, scene, targets, until, state, noted)
 
     def _decide(
         self,

@@ -7,13 +7,9 @@ import numpy as np
 import pytest
 import trimesh
 
-from dls_ik.core.hulls import (
-    choose_corners,
-    hull_distance,
-    hull_scratch,
-    keeps_along,
-    leaf_bound,
-)
+from dls_ik.core.distance_bounds import leaf_bound
+from dls_ik.core.hulls import choose_corners, hull_distance, hull_scratch, keeps_along
+from dls_ik.core.scene_arrays import SceneArrays
 from dls_ik.model.rotations import rotation_from_rpy, transform
 
 
@@ -97,7 +93,9 @@ def test_keeps_along_is_true_only_up_to_the_distance():
 def test_leaves_without_hulls_keep_the_bound_of_their_spheres():
     hull, work = np.zeros((2, 2), np.int64), hull_scratch()
     T = np.eye(4)[:3].copy()
-    assert leaf_bound(hull, np.empty((0, 4)), 0, 1, T, 0.1, 0.0, 0.5, work) == 0.1
+    scene = SceneArrays(*(np.empty(0) for _ in SceneArrays._fields))
+    scene = scene._replace(hull=hull, ball=np.empty((0, 4)))
+    assert leaf_bound(scene, 0, 1, T, 0.1, 0.0, 0.5, work) == 0.1
     assert not keeps_along(hull, np.empty((0, 4)), 0, 1, T, -1.0, work)
 
 

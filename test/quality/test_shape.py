@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/shape: files that git neither tracks nor ignores."""
+"""scripts/shape: files that git neither tracks nor ignores, and kernels with many parameters."""
 
+import ast
 import shutil
 import subprocess
 from importlib.machinery import SourceFileLoader
@@ -38,3 +39,18 @@ def test_untracked_files_at_the_top_level_are_found(shape, tmp_path, monkeypatch
     (tmp_path / "results").mkdir()
     (tmp_path / "results" / "table.csv").touch()
     assert shape.untracked() == ["picture.png", "results/"]
+
+
+def test_kernels_with_more_than_eight_parameters_are_found(shape):
+    names = list("abcdefghi")
+    sources = [
+        f"@{decorator}\ndef {name}({', '.join(arguments)}): pass\n"
+        for name, decorator, arguments in (
+            ("nine", "kernel", names),
+            ("keyword_only", "strict_fp", [*names[:8], "*", "i"]),
+            ("eight", "force_inline", names[:8]),
+            ("plain", "cache", names),
+        )
+    ]
+    tree = ast.parse("".join(sources))
+    assert list(shape.long_kernels("m", tree)) == ["m.nine: 9", "m.keyword_only: 9"]

@@ -430,17 +430,14 @@ def slide_step(lower: Array, upper: Array, weights: Array, q: Array, work: FastW
     again = True
     while again:
         solve_damped(0.0, work)
-        again = hold_beyond(lower, upper, weights, q, work.J, work.z, work.e, work.h, work.dq)
+        again = hold_beyond(lower, upper, weights, q, work)
     for j in range(q.shape[0]):
         if work.h[j] == 0.0:
             work.dq[j] = work.z[j] + work.dq[j] * weights[j] ** -0.5
 
 
 @force_inline
-def hold_beyond(
-    lower: Array, upper: Array, weights: Array, q: Array, J: Array, z: Array, e: Array, h: Array,
-    dq: Array,
-) -> bool:  # fmt: skip
+def hold_beyond(lower: Array, upper: Array, weights: Array, q: Array, work: FastWorkspace) -> bool:
     """Hold at a limit every free joint that z + P (e - J z) would move beyond this limit.
 
     In the joint metric, the motion of joint j is multiplied by sqrt(weights[j]), and row j of the
@@ -450,18 +447,15 @@ def hold_beyond(
         lower, upper: (n,) limits [rad or m].
         weights: (n,) weights of the joints in the joint metric.
         q: (n,) joint positions [rad or m].
-        J: (n, 6) transposed Jacobian in the joint metric.
-        z: (n,) motion toward the seed [rad or m].
-        e: (6,) remaining error e - J z [m], read and written: the error that the motions of held
-            joints to their limits correct is subtracted.
-        h: (n,) activations, 0 for free joints; set to 1 for joints that become held.
-        dq: (n,) for free joints, P (e - J z) in the joint metric; for joints that become held, the
-            motion to the limit is written [rad or m].
+        work: Contains the transposed Jacobian `J` in the joint metric, the motion `z` toward the
+            seed, and in `dq`, for free joints, P (e - J z) in the joint metric. For joints that
+            become held, the activation in `h` is set to 1, `dq` is set to the motion to the limit
+            [rad or m], and the error that this motion corrects is subtracted from `e`.
 
     Returns:
         Whether any joint became held.
     """
-    again = False
+    J, z, e, h, dq, again = work.J, work.z, work.e, work.h, work.dq, False
     for j in range(q.shape[0]):
         if h[j] == 0.0:
             there = q[j] + z[j] + dq[j] * weights[j] ** -0.5
