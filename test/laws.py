@@ -11,8 +11,10 @@ LAWS = {
 }
 
 
-def is_legal(law, strategy):
-    """Return whether a law and a limit strategy can be combined."""
+def is_legal(law, strategy, bound=""):
+    """Return whether a law, a limit strategy and a step bound can be combined."""
+    if strategy in ("sns", "hqp") and (law == "jt" or bound in ("sd", "sdls")):
+        return False
     if law == "odls":
         return strategy in ("", "gp", "jc", "ta")
     return (law, strategy) != ("jt", "gp")

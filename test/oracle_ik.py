@@ -14,6 +14,7 @@ import oracle_bounds as bounds
 import oracle_laws as laws
 import oracle_objectives as objectives
 import oracle_policies as policies
+import oracle_saturation as saturation
 import oracle_strategies as strategies
 from oracle_laws import continuous_inverse
 from oracle_strategies import activation
@@ -33,9 +34,10 @@ __all__ = [
 ]
 
 LAWS = ("jp", "jt", "tpinv", "jd", "jf", "nf", "ed", "ied", "svf")
-STRATEGIES = ("jw", "gp", "jc", "ta", "tp", "ctp", "gwln")
+STRATEGIES = ("jw", "gp", "jc", "ta", "tp", "ctp", "gwln", "sns", "hqp")
 REACHES = ("clamp", "halve")
 BOUNDS = ("max", "norm", "sd", "sdls")
+CLIPPING = ("jc", "active", "sns", "hqp")  # strategies that clip to the limits after a step
 
 
 class Parts(NamedTuple):
@@ -109,7 +111,21 @@ class Oracle:
             else:
                 scaled = o.form == 23 and self.lambda2 > 0.0
                 z = o.alpha1**2 / self.lambda2 * v if scaled else v
+        if strategy in ("sns", "hqp"):
+            return o.alpha * self._saturated(q, J, e)
         return o.alpha * self._bounded(q, J, e, h, z, C, groups)
+
+    def _saturated(self, q, J, e):
+        """SNS or HQP, then the step bound."""
+        o, law, room = self.o, self.parts.law, saturation.step_bounds(self.robot, q, self.o)
+        if self.parts.strategy == "hqp":
+            dq = saturation.hqp(J, e, law, o, self.lambda2, *room)
+        elif o.optimal_saturation:
+            dq = saturation.best_sns(J, e, *room)
+        else:
+            of_columns = partial(laws.inverse, law, o=o, lambda2=self.lambda2)
+            dq = saturation.sns(J, e, of_columns, *room)
+        return self._shortened(np.eye(len(dq)), np.eye(len(dq)), dq, np.zeros(len(dq)), None)
 
     def _within_reach(self, q, e, J, T_d):
         given, last, self.last_e = e, self.last_e, e
@@ -219,7 +235,7 @@ def joint_step(name, o, robot, q, J, e, following=False):
 
 def attempt(name, o, robot, T_d, q):
     """Steps until the pose is reached or the iterations are out: q, steps made."""
-    clips = parts_of(name).strategy in ("jc", "active")
+    clips = parts_of(name).strategy in CLIPPING
     oracle = Oracle(name, robot, o)
     q = robot.clip(q) if clips else q
     for made in range(o.max_iterations + 1):

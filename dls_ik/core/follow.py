@@ -279,7 +279,8 @@ def freedom(chain: Chain, method: Method, j: int, q: float, dq: float, h: float)
     """Return the share, 0 to 1, of its step that joint j can make because of its limits.
 
     The share is 0 at a limit that the step would violate. Otherwise it is 1 - h, except for the
-    active set (the limit strategy of ``auto``), for which joints are free up to the limit.
+    active set (the limit strategy of ``auto``), SNS and HQP, for which joints are free up to the
+    limit.
 
     Args:
         chain: Limits of the joints.
@@ -291,7 +292,7 @@ def freedom(chain: Chain, method: Method, j: int, q: float, dq: float, h: float)
     """
     if (q >= chain.upper[j] and dq > 0.0) or (q <= chain.lower[j] and dq < 0.0):
         return 0.0
-    return 1.0 if limits.revises(method) else 1.0 - h
+    return 1.0 if limits.revises(method) or limits.bounds_step(method) else 1.0 - h
 
 
 @kernel

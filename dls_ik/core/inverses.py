@@ -221,11 +221,11 @@ def invert_free_columns(
     if count > 0:
         free, last_svd = work.step.free[:count], work.last_svd
         errors = e, left
-        _add_correction(step_method, B, errors, lambda2, free, work.limit, last_svd, work.dq)
+        add_correction(step_method, B, errors, lambda2, free, work.limit, last_svd, work.dq)
 
 
 @allocating
-def _add_correction(
+def add_correction(
     step_method: StepMethod,
     B: Array,
     errors: tuple[Array, Array],

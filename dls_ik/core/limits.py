@@ -9,6 +9,8 @@ dq = z + C P (e - J z)
 
 with C = diag(c) and P the inverse of J C by the damping law, without the columns of held joints.
 
+The strategies SNS and HQP compute the whole step, see core/saturation.py.
+
 Each strategy has a section with its formula and source. To add a strategy, write its section, its
 id, its name in `LIMIT_IDS`, and its branch in :func:`activate`. The option `bug_compatible`
 reproduces errors of the published code of Colome & Torras 2012.
@@ -34,7 +36,7 @@ from dls_ik.core.types import (
     Workspace,
 )
 
-NO_LIMIT_STRATEGY, JC, CTP, ACTIVE, JW, GP, TA, TP, GWLN, JC_AS_RUN = range(10)
+NO_LIMIT_STRATEGY, JC, CTP, ACTIVE, JW, GP, TA, TP, GWLN, JC_AS_RUN, SNS, HQP = range(12)
 LIMIT_IDS = {
     "none": NO_LIMIT_STRATEGY,
     "jw": JW,
@@ -44,6 +46,8 @@ LIMIT_IDS = {
     "jc": JC,
     "tp": TP,
     "ctp": CTP,
+    "sns": SNS,
+    "hqp": HQP,
     "active": ACTIVE,
 }
 
@@ -593,7 +597,13 @@ def revises(method: Method) -> bool:
 @force_inline
 def clips(method: Method) -> bool:
     """Return whether the strategy clips the joint positions after a step to the limits."""
-    return method.limits == JC or method.limits == ACTIVE
+    return method.limits == JC or method.limits == ACTIVE or bounds_step(method)
+
+
+@force_inline
+def bounds_step(method: Method) -> bool:
+    """Return whether the strategy keeps the bounds of all joints inside the step (SNS or HQP)."""
+    return method.limits == SNS or method.limits == HQP
 
 
 @force_inline

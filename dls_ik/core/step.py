@@ -24,6 +24,7 @@ from dls_ik.core.inverses import (
 from dls_ik.core.jit import allocating, kernel
 from dls_ik.core.linalg import copy, copy_matrix, scale_columns, singular_values
 from dls_ik.core.optimal_damping import optimal_step
+from dls_ik.core.saturation import bounded_step
 from dls_ik.core.step_bounds import bound_step
 from dls_ik.core.task import hold, jacobian_there, observe, release
 from dls_ik.core.types import (
@@ -135,7 +136,9 @@ def _step(
         if weight != 1.0:
             policies.weight_columns(B, general.direction, weight)
         # Apply the inverse, and repeat this while the active set holds further joints.
-        again = True
+        again = not limits.bounds_step(method)
+        if not again:
+            bounded_step(chain, step_method, general, q, lambda2, work)
         while again:
             if is_whole:
                 invert_whole(step_method, J, B, W, e, lambda2, limit, work.dq)

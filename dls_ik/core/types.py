@@ -140,6 +140,7 @@ class MethodParams(NamedTuple):
     adaptive: bool  # CLAMP: whether D_max grows by the change of the error in the last step
     by_approach: bool  # CLAMP: whether D_max grows by the decrease of the error, not its increase
     soft: bool  # SDLS: whether to scale as in the published code, not clamp as in the text
+    optimal_saturation: bool  # SNS: whether the saturated joints are the best ones, not the first
     bug_compatible: bool  # SD, CLAMP, GP, TP, CTP: whether to reproduce errors of published code
     lambda0: float  # manipulability, rate, Mayorga: lambda^2 at, or its scale near, a singularity
     w_t: float  # manipulability below which steps are damped
@@ -175,6 +176,7 @@ class GeneralProblem(NamedTuple):
     reference: Array  # (n,) posture: reference joint positions [rad or m]
     obstacle: Array  # (3,) obstacle: position in the base frame [m]
     joint_weights: Array  # (n,) GP: diagonal of A in form (22)
+    largest_step: Array  # (n,) SNS, HQP: maximum change of each joint in a step [rad or m]
     translational: Flags  # (n,) whether each joint is prismatic
 
 

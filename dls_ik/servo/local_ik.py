@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from dls_ik import compat
-from dls_ik.core import damping, step_bounds
+from dls_ik.core import damping, limits, step_bounds
 from dls_ik.core.avoidance import follow_apart
 from dls_ik.core.boxes import Boxed, boxed
 from dls_ik.core.follow import follow, new_state, tip_errors, tip_pose
@@ -123,11 +123,15 @@ class LocalIk:
         self._lower: LowerLevels | None = None
         if stack is not None and len(stack.levels) > 1:
             velocity = np.where(self._mobility > 0.0, scale * robot.velocity, 0.0)
-            limits = np.full(robot.n, np.inf) if acceleration is None else acceleration
-            self._lower = LowerLevels(robot, stack, self.options, velocity, limits)
+            highest = np.full(robot.n, np.inf) if acceleration is None else acceleration
+            self._lower = LowerLevels(robot, stack, self.options, velocity, highest)
         method_kernel = self.options.method(choice)
         self._method = method_kernel._replace(following=True)
         self._details = build_details(robot, choice, self.options, task)
+        # Largest step of each joint, and velocity limit, for steps before `mobility` scales them
+        moving = np.where(self._mobility > 0.0, self._mobility, 1.0)
+        self._largest_change = self.options.largest_change / moving
+        self._velocity = scale * robot.velocity / moving
         self._slowest = math.inf  # [rad/s or m/s] smallest velocity limit, if it determines `Delta`
         if self.options.policy == "optimal" and "Delta" not in options:
             self._slowest = scale * float(robot.velocity.min())
@@ -310,6 +314,8 @@ class LocalIk:
         if math.isfinite(self._slowest):
             params = self._details.params._replace(Delta=self._slowest * dt)
             self._methods = self._boxed_methods(self._details._replace(params=params))
+        if limits.bounds_step(self._method):
+            self._details.largest_step[:] = np.minimum(self._largest_change, self._velocity * dt)
         structs = (self._arm, self._methods, self._followed)
         if self.near is not None:
             if self._constraints is None or self._constraints[0] is not self.near:

@@ -65,6 +65,8 @@ _LONG_NAMES = {
     "jc": "joint clamping",
     "tp": "task priority",
     "ctp": "continuous task priority",
+    "sns": "saturation in the null space",
+    "hqp": "hierarchical quadratic program",
     "clamp": "error clamping",
     "halve": "error halving",
     "sd": "selective damping",
@@ -142,6 +144,10 @@ _LISTED: dict[str, tuple[str, str]] = {
     "ctp+sd": ("Colome & Torras 2012, (7), (8)", "as ctp, with bounded steps"),
     "ctp+sd+svf": ("Colome & Torras 2012, Table V",
                    "follows a moving target smoothly within the limits; default of the servo loop"),
+    "sns": ("Flacco et al. 2012, Algorithm 1; Flacco et al. 2015",
+            "keeps all bounds of the joints; scales the error if they leave no other way"),
+    "hqp": ("Kanoun, Lamiraux & Wieber 2011",
+            "keeps all bounds of the joints, with the smallest remaining error"),
     "kdl_lma": ("Orocos KDL", "for comparison; limits are ignored"),
     "kdl_nr": ("Orocos KDL", "for comparison; limits are ignored"),
     "kdl_nr_jl": ("Orocos KDL", "for comparison; joints are clipped to their limits"),
@@ -191,6 +197,11 @@ class MethodChoice(NamedTuple):
         return self.limits == limits.GP
 
     @property
+    def keeps_bounds(self) -> bool:
+        """Whether the limit strategy keeps the bounds of all joints inside the step."""
+        return self.limits in (limits.SNS, limits.HQP)
+
+    @property
     def is_quick(self) -> bool:
         """Whether the fast kernels for the full pose of one tip implement the method."""
         return not _is_plugin(self.name) and (
@@ -211,6 +222,11 @@ class MethodChoice(NamedTuple):
             return (
                 f"policy {policy!r} needs the damping law jd or dls; the law of {self.name} has no "
                 "damping factor"
+            )
+        if policy == "accuracy" and self.keeps_bounds:
+            return (
+                "policy 'accuracy' changes the weights of the task rows, by which the bounds of "
+                f"{self.name} would act on another task; use another policy"
             )
         allowed = (limits.NO_LIMIT_STRATEGY, limits.JC, limits.GP, limits.TA)
         if policy == "optimal" and self.limits not in allowed:
@@ -331,6 +347,16 @@ def _check_combination(choice: MethodChoice) -> None:
         raise MethodError(
             f"method {choice.name!r}: the transpose provides no null-space projection of J, so the "
             "objective would disturb the task; combine jt with another limit strategy"
+        )
+    if choice.keeps_bounds and choice.damping == damping.JT:
+        raise MethodError(
+            f"method {choice.name!r}: the transpose is no inverse by which free joints could "
+            "compensate joints at their bounds; combine jt with another limit strategy"
+        )
+    if choice.keeps_bounds and choice.step in (step_bounds.SD, step_bounds.SDLS):
+        raise MethodError(
+            f"method {choice.name!r}: sd and sdls bound each singular direction, but sns and hqp "
+            "bound each joint; choose one of the two, or the step bound max or norm"
         )
     conflict = choice.policy_conflict(dict(choice.defaults).get("policy", "constant"))
     if conflict:

@@ -299,7 +299,10 @@ class SolverOptions:
         "HALVE: the error is halved while its unreachable part exceeds this value",
     )
     largest_change: float = number(
-        math.pi / 4, 1e-9, 1e6, "rad or m", "MAX: maximum joint change in a step"
+        math.pi / 4, 1e-9, 1e6, "rad or m", "MAX, SNS, HQP: maximum joint change in a step"
+    )
+    optimal_saturation: bool = switch(
+        "SNS: largest scale of the error that the bounds permit, and the shortest step with it"
     )
     soft: bool = switch(
         "SDLS: scale steps softly as in the published code, instead of clamping them as in the text"
@@ -400,6 +403,7 @@ class SolverKeywords(TypedDict, total=False):
     adaptive_by: Literal["divergence", "approach"]
     halving: float
     largest_change: float
+    optimal_saturation: bool
     soft: bool
     bug_compatible: bool
 
@@ -493,6 +497,11 @@ def _check_conditions(choice: MethodChoice, options: SolverOptions) -> None:
     conflict = choice.policy_conflict(options.policy)
     if conflict:
         raise MethodError(conflict)
+    is_exact_sns = choice.limits == limits.SNS and choice.damping == damping.JP
+    if options.optimal_saturation and not is_exact_sns:
+        raise MethodError(
+            f"optimal_saturation needs the method 'sns' without a damping law; got {choice.name!r}"
+        )
     if options.form != 24 and not (choice.is_gp and choice.damping == damping.JD):
         raise MethodError(
             f"form {options.form} belongs to gradient projection with a damping factor: it needs a "

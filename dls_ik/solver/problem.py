@@ -147,6 +147,7 @@ def build_details(
         reference=_vector("reference", options.reference, middle, "joint"),
         obstacle=unit * _vector("obstacle", options.obstacle, np.zeros(3), "coordinate"),
         joint_weights=_joint_weights(options, robot.n),
+        largest_step=np.full(robot.n, options.largest_change),
         translational=slides,
     )
 

@@ -42,6 +42,20 @@ _PAPERS: dict[str, tuple[str, str, str, str, int, dict[str, str]]] = {
         "inproceedings", "Egeland, O. and Sagli, J. R. and Spangelo, I. and Chiaverini, S.",
         "A damped least-squares solution to redundancy resolution",
         "IEEE International Conference on Robotics and Automation (ICRA)", 1991, {}),
+    "Flacco et al. 2012": (
+        "inproceedings", "Flacco, Fabrizio and De Luca, Alessandro and Khatib, Oussama",
+        "Motion control of redundant robots under joint constraints: saturation in the null space",
+        "IEEE International Conference on Robotics and Automation (ICRA)", 2012,
+        {"pages": "285--292"}),
+    "Flacco et al. 2015": (
+        "article", "Flacco, Fabrizio and De Luca, Alessandro and Khatib, Oussama",
+        "Control of redundant robots under hard joint constraints: saturation in the null space",
+        "IEEE Transactions on Robotics", 2015, {"volume": "31", "pages": "637--654"}),
+    "Kanoun, Lamiraux & Wieber 2011": (
+        "article", "Kanoun, Oussama and Lamiraux, Florent and Wieber, Pierre-Brice",
+        "Kinematic control of redundant manipulators: generalizing the task-priority framework to "
+        "inequality task", "IEEE Transactions on Robotics", 2011,
+        {"volume": "27", "pages": "785--792"}),
     "Liegeois 1977": (
         "article", "Li{\\'e}geois, Alain",
         "Automatic supervisory control of the configuration and behavior of multibody mechanisms",

@@ -131,7 +131,7 @@ class Stepper:
             return self.q - before
         dq = self.step_for(self.error(T), J, T)
         self.q = before + dq
-        if self._method.limits in (limits.JC, limits.ACTIVE):
+        if limits.clips(self._method):
             self.q = self.robot.clip(self.q)
         self._memory.remaining[:] = self.error(T)
         return self.q - before

@@ -183,6 +183,8 @@ TUNABLE = {  # options of each component of a method's name
     "ta": ("objective", "mu", "w_c"),
     "tp": ("margin", "mu"),
     "ctp": ("margin",),
+    "sns": ("largest_change",),
+    "hqp": ("largest_change",),
     AUTO_METHOD: ("error_gain",),
 }
 TUNABLE_ALWAYS = ("alpha",)

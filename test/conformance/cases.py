@@ -38,7 +38,7 @@ def combination(law, strategy, reach, bound):
 LEGAL = [
     combination(law, *others)
     for law, *others in product(LAWS, ("", *STRATEGIES), ("", *REACHES), ("", *BOUNDS))
-    if (law or any(others)) and is_legal(law, others[0])
+    if (law or any(others)) and is_legal(law, others[0], others[2])
 ]
 SAMPLE = sorted(set(Random(20).sample(LEGAL, 75)) - set(NAMES))
 
@@ -109,6 +109,15 @@ VARIANTS = [
     ("nf", {"velocity_bound": 2.0}),
     ("tpinv", {"truncation": 0.2}),
     ("jp", {"rotation_weight": 2.0}),
+    ("sns", {"largest_change": 0.05}),
+    ("sns", {"largest_change": 0.05, "optimal_saturation": True}),
+    ("sns", {"optimal_saturation": True}),
+    ("sns+dls", {"largest_change": 0.05}),
+    ("sns+svf+norm", {"largest_change": 0.05, "Delta": 0.1}),
+    *((f"hqp+{law}", {"largest_change": 0.05})
+      for law in ("jp", "dls", "ed", "svf", "svf+ed", "tpinv", "jf", "nf")),
+    *((f"{strategy}+jd", {"policy": policy, "largest_change": 0.1, **more})
+      for strategy in ("sns", "hqp") for policy, more in POLICIES.items() if policy != "accuracy"),
 ]  # fmt: skip
 CASES = [*((name, {}) for name in [*NAMES, *SAMPLE]), *VARIANTS]
 

@@ -18,7 +18,7 @@ from cases import (
     slack,
     suits,
 )
-from oracle_ik import Oracle, parts_of
+from oracle_ik import CLIPPING, Oracle, parts_of
 from ours import options_of, our_moves, our_quick_step, our_step, stepper
 
 
@@ -49,7 +49,7 @@ def test_step_of_every_method_matches_the_oracle(case):
 
 
 @pytest.mark.parametrize(
-    "name", [n for n in NAMES if parts_of(n).strategy in ("none", "jc", "ctp", "active")]
+    "name", [n for n in NAMES if parts_of(n).strategy in ("none", "ctp", *CLIPPING)]
 )
 def test_following_step_matches_the_oracle(name):
     for arm in ("wam", "6 and a follower", "9"):
@@ -172,7 +172,7 @@ def path(arm, seed):
 def assert_same_path(name, options, robot, q, Ts):
     """Compare steps from each configuration of the package, so that differences do not grow."""
     oracle = Oracle(name, robot, options_of(name, **options))
-    clips = parts_of(name).strategy in ("jc", "active")
+    clips = parts_of(name).strategy in CLIPPING
     moves = our_moves(name, robot, q, Ts, **options)
     for move, T in zip(moves, Ts, strict=True):
         e, J = oracle.error_and_jacobian(move.before, T)

@@ -5,15 +5,15 @@
 import numpy as np
 import pytest
 from kernels import STEPPED, WAM, options_of, serves
+from oracle_ik import CLIPPING, parts_of, pose_error
 from oracle_ik import attempt as slow_attempt
-from oracle_ik import parts_of, pose_error
 
 from dls_ik import IkSolver, RobotModel, Status
 
 NAMES = STEPPED
 EXACT = [name for name in NAMES if "odls" not in name]  # the search of odls stops within 1e-3
 PUMA = RobotModel.from_name("puma560")
-CLIPPED = [name for name in NAMES if parts_of(name).strategy in ("jc", "active")]
+CLIPPED = [name for name in NAMES if parts_of(name).strategy in CLIPPING]
 
 
 def one_attempt(name, robot, T_d, seed, **options):

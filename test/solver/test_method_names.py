@@ -16,7 +16,7 @@ from dls_ik.solver.method import KDL_METHODS, long_name, method_info, parse_meth
 from dls_ik.solver.options import solver_options
 
 WAM = RobotModel.wam()
-STRATEGIES = ("", "jw", "gp", "jc", "ta", "gwln", "tp", "ctp")
+STRATEGIES = ("", "jw", "gp", "jc", "ta", "gwln", "tp", "ctp", "sns", "hqp")
 REACHES = ("", "clamp", "halve")
 BOUNDS = ("", "max", "norm", "sd", "sdls")
 PARTS = [part for room in (LAWS, STRATEGIES, REACHES, BOUNDS) for part in room if part != "svf+ed"]
@@ -39,8 +39,10 @@ def test_combinations_have_one_name_in_any_order_and_case_or_are_refused():
     random, named = Random(1), {}
     for law, strategy, error, bound, words in part_combinations():
         name = "+".join(words)
-        if not is_legal(law, strategy):
-            with pytest.raises(MethodError, match=law if law == "jt" else "optimal") as caught:
+        if not is_legal(law, strategy, bound):
+            is_by_bound = law not in ("jt", "odls")
+            reason = bound if is_by_bound else "jt" if law == "jt" else "optimal|bound each joint"
+            with pytest.raises(MethodError, match=reason) as caught:
                 parse_method(name)
             assert strategy in str(caught.value)
             continue

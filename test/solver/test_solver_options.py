@@ -42,7 +42,7 @@ def test_every_option_has_one_kind():
 
 @pytest.mark.parametrize("name", CHOICES)
 def test_choice_options_accept_only_their_choices(name):
-    method = {"policy": "dls", "form": "gp+dls"}.get(name, "ed")
+    method = {"policy": "dls", "form": "gp+dls", "optimal_saturation": "sns"}.get(name, "ed")
     for value in CHOICES[name]:
         if value == CLEARANCE_SOLVE_TYPE:
             with pytest.raises(OptionError, match="needs a scene"):
