@@ -63,6 +63,7 @@ TYPICAL_TIMES: dict[str, dict[str, float]] = {
         "stack_motion.search_levels": 9.0,
         "stack_motion.compare_levels": 0.1,
         "stack_motion.add_levels": 9.0,
+        "self_motion_curve.follow_curve": 7.0,
     },
     "_guard": {
         "limiter.even_stop": 0.3,

@@ -117,7 +117,7 @@ def _reflect_row(row: Array, i: int, v: Array, square: float) -> None:
 
 
 @kernel
-def _solve_lower(L: Array, rank: int, c: Array) -> None:
+def solve_lower(L: Array, rank: int, c: Array) -> None:
     """Solve min |L w - c| for the first `rank` columns of L (r, p), which are independent.
 
     Args:
@@ -344,7 +344,7 @@ def _free_step(
     c = np.empty(r)
     for i in range(r):
         c[i] = residual[order[i]]
-    _solve_lower(H, rank, c)
+    solve_lower(H, rank, c)
     for i in range(p):
         value = 0.0
         for j in range(q):

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,7 @@ from dls_ik.solver.calls import (
 from dls_ik.solver.method import AUTO_METHOD, parse_method
 from dls_ik.solver.options import checked_timeout, solver_options
 from dls_ik.solver.paths import solve_path
+from dls_ik.solver.poses import checked_poses
 from dls_ik.solver.problem import build_problem
 from dls_ik.solver.result import IkBatchResult, IkPathResult, IkResult, Status
 from dls_ik.solver.search import Search, build_search
@@ -32,6 +33,7 @@ from dls_ik.solver.solutions import IkSolutions, solve_all
 from dls_ik.solver.stack_calls import solve_all_levels, solve_batch_levels, solve_path_levels
 from dls_ik.solver.stack_problem import build_stack
 from dls_ik.solver.stack_search import StackSearch
+from dls_ik.solver.swivel import SwivelIntervals, swivel_intervals
 from dls_ik.solver.task import Task, Tasks, checked_tasks, too_few_joints
 from dls_ik.solver.task_stack import TaskStack, split_stack
 from dls_ik.text import quoted
@@ -318,6 +320,28 @@ class IkSolver:
         if stack is not None:
             return solve_all_levels(self._levels(stack, search), search, T, count, seed)
         return solve_all(search, T, count, seed)
+
+    def swivel_intervals(
+        self, T: PoseLike, up: Sequence[float] = (0.0, 0.0, 1.0)
+    ) -> SwivelIntervals:
+        """Return the swivel angles of the elbow with which the tip has a pose within the limits.
+
+        The angles are those of :class:`dls_ik.SwivelTask`. They are exact for arms with a spherical
+        shoulder and a spherical wrist, with or without an offset at the elbow; for other arms they
+        are found from random solutions, see :class:`dls_ik.solver.swivel.SwivelIntervals`. The
+        method, the task and the scene of the solver are ignored: the pose is the full pose, and
+        some of the angles may be in collision.
+
+        Args:
+            T: Pose ``T_base_tip`` [m], as for :meth:`solve`.
+            up: Direction of the angle 0 in the base frame.
+
+        Raises:
+            PoseError: If T is not a pose.
+            OptionError: If the robot is not a serial arm with seven revolute joints and one tip, or
+                `up` is not a direction.
+        """
+        return swivel_intervals(self.robot, checked_poses(T, 1)[0], up)
 
     def explain(self, result: IkResult, task: Tasks = None, T: PoseLike | None = None) -> str:
         """Return a sentence about the status of a result and, for a failure, possible remedies.
