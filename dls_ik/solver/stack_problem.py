@@ -24,7 +24,7 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.model.rotations import transform
 from dls_ik.model.urdf import read_masses
 from dls_ik.solver.options import SolverOptions
-from dls_ik.solver.task import AXES, Task, build_task, checked_tasks
+from dls_ik.solver.task import AXES, VECTOR_ERROR, Task, build_task, checked_tasks
 from dls_ik.solver.task_stack import (
     CenterOfMassTask,
     CouplingTask,
@@ -87,7 +87,10 @@ def build_stack(robot: RobotModel, stack: TaskStack, options: SolverOptions) -> 
     rows = [[row for task in level for row in builder.rows(task)] for level in stack.levels]
     measures = options.rotation_weight, options.length_unit, options.rotation_error
     task = build_task(builder.frames, builder.tasks, *measures)
-    task = task._replace(weight=task.weight * np.array(builder.weights)[task.tip])
+    # Exact derivatives let the corrections of the levels above converge also far from the target.
+    is_exact = task.exact_derivative | (options.rotation_error == VECTOR_ERROR)
+    weight = task.weight * np.array(builder.weights)[task.tip]
+    task = task._replace(weight=weight, exact_derivative=is_exact)
     # An axis with an infinite tolerance has no row, so the rows can be numbered only now.
     numbers: dict[int, list[int]] = {}
     for number, tip in enumerate(task.tip.tolist()):

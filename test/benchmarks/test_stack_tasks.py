@@ -44,6 +44,22 @@ def test_random_stacks_hold_their_bounds_and_priorities():
         np.testing.assert_allclose(stack.residuals(x)[0], stack.residuals(alone)[0], atol=1e-12)
 
 
+def test_a_comparison_of_stacks_continues_at_any_number(tmp_path, monkeypatch):
+    changed = []
+    for first, count in ((0, 6), (0, 3), (3, 3)):
+        path = tmp_path / f"{first} {count}.json"
+        small = ["--only-stacks", "--first-stack", str(first), "--stacks", str(count)]
+        monkeypatch.setattr(sys, "argv", ["tasks.py", "--json", str(path), *small])
+        tasks.main()
+        (table,) = json.loads(path.read_text())["tables"]
+        assert [(row["first stack"], row["stacks"]) for row in table["rows"]] == 2 * [
+            (first, count)
+        ]
+        changed.append([row["violation of bounds"] for row in table["rows"]])
+    whole, *parts = changed
+    assert whole == [max(part) for part in zip(*parts, strict=True)]
+
+
 @pytest.mark.slow
 def test_stacks_leave_the_tip_and_the_first_level(tmp_path, monkeypatch):
     path = tmp_path / "figures.json"
