@@ -93,10 +93,14 @@ class Reconfiguration(NamedTuple):
     reason: str  # why this section ends: one of RECONFIGURATION_REASONS
     names: tuple[str, ...]  # joints at their limits, or the colliding pair; () for other reasons
 
+    @property
+    def explanation(self) -> str:
+        """Clause that explains the reason, such as "joint_7 would leave the joint limits"."""
+        return RECONFIGURATION_REASONS[self.reason].format(" and ".join(self.names))
+
     def __str__(self) -> str:
-        """Return a sentence such as "reconfiguration to pose 12: joint a reaches its limit"."""
-        text = RECONFIGURATION_REASONS[self.reason].format(" and ".join(self.names))
-        return f"reconfiguration to pose {self.pose}: after pose {self.last}, {text}"
+        """Return a sentence with the pose and the reason."""
+        return f"reconfiguration to pose {self.pose}: after pose {self.last}, {self.explanation}"
 
 
 RECONFIGURATION_REASONS = {
