@@ -294,8 +294,9 @@ class IkSolver:
         if stack is not None:
             if whole or timeout is not None:
                 raise OptionError(
-                    "whole=True, with its timeout, does not use the levels of a task stack; give the task of the tip, "
-                    "task=stack.tip_tasks, or solve from pose to pose (whole=False)"
+                    "whole=True, with its timeout, does not use the levels of a task stack; give "
+                    "the task of the tip, task=stack.tip_tasks, or solve from pose to pose "
+                    "(whole=False)"
                 )
             levels = self._levels(stack, search)
             return solve_path_levels(levels, search, Ts, seed, max_joint_step, progress)
