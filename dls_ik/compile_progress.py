@@ -104,6 +104,12 @@ TYPICAL_TIMES: dict[str, dict[str, float]] = {
         "limits.activation": 0.1,
         "search.unwind": 0.2,
     },
+    "_solve_whole_path": {
+        "path_graph.mark_new": 1.3,
+        "path_graph.find_sequences": 1.5,
+        "path_refinement.null_bases": 5.8,
+        "path_refinement.smoothing_step": 1.3,
+    },
 }
 
 

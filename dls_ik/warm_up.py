@@ -178,10 +178,19 @@ def _step_and_plot() -> None:
     unwind(np.zeros(2, np.int64), robot.lower, robot.upper, q, q.copy())  # used to list solutions
 
 
+def _solve_whole_path() -> None:
+    """Call the kernels of paths that are solved as a whole."""
+    from dls_ik.solver.task import Task
+
+    robot, task = _robot(), Task("x", "")
+    Ts = robot.fk(np.linspace([0.4, 0.4], [0.5, 0.5], 3))
+    IkSolver(robot, task=task).solve_path(Ts, whole=True, max_joint_step=0.3)
+
+
 Uses = tuple[Callable[[], None], ...]
 NODE_USES: Uses = (_solve_fast, _follow, _solve_by_the_general_step, _use_stack)
 SCENE_USES: Uses = (_guard, _check_collisions)
-USES: Uses = (*NODE_USES, *SCENE_USES, _step_and_plot)
+USES: Uses = (*NODE_USES, *SCENE_USES, _step_and_plot, _solve_whole_path)
 
 
 def use_kernels(uses: Iterable[Callable[[], None]] = NODE_USES) -> None:

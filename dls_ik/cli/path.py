@@ -89,6 +89,11 @@ FASTEST = "as fast as the velocity limits allow"
     default=0.5,
     help="Report joint changes above X [rad or m].",
 )
+@click.option(
+    "--whole",
+    is_flag=True,
+    help="Solve the path as a whole: minimum reconfigurations, then minimum joint motion.",
+)
 @unit_options
 @click.option("--approximate", is_flag=True, help="Accept the closest configurations.")
 @settings_option
@@ -111,6 +116,7 @@ def path(
     freedom: ChosenRedundancy,
     around: ChosenScene,
     max_joint_step: float,
+    whole: bool,
     deg: bool,
     mm: bool,
     approximate: bool,
@@ -137,7 +143,17 @@ def path(
     wanted = parse_task(task) if stack is None else stack
     with ProgressBars() as bars:
         count = bars.counter("poses")
-        result = solve_along(solver, given.poses, start, wanted, max_joint_step, count)
+        if whole:
+            result = solver.solve_path(
+                given.poses,
+                start,
+                wanted,
+                max_joint_step=max_joint_step,
+                progress=count,
+                whole=True,
+            )
+        else:
+            result = solve_along(solver, given.poses, start, wanted, max_joint_step, count)
     times = _path_times(robot, result.q, given.times, rate)
     trajectory = Trajectory(robot, given, result, *times, stack)
     facts = _summary(trajectory, max_joint_step)
@@ -289,6 +305,18 @@ def _summary(trajectory: Trajectory, max_step: float) -> dict[str, Any]:
         "jumps": [
             {"change": steps[i].max(), **about(i * robot.n + steps[i].argmax())} for i in jumps
         ],
+        "reconfigurations": [
+            {
+                "place": places[each.pose],
+                "last_place": places[each.last],
+                "reason": each.reason,
+                "names": each.names,
+                "explanation": each.explanation,
+            }
+            for each in result.reconfigurations
+        ],
+        "min_reconfigurations": result.min_reconfigurations,
+        "fraction": result.fraction,
         "duration": t[-1] - t[0],
         "times": source,
         "largest_share_of_velocity_limit": share.max(initial=0.0),
@@ -354,6 +382,11 @@ def _warn_of(facts: dict[str, Any], max_joint_step: float, is_refused: bool) -> 
         f"{each['place']}: {each['joint']} moves by {each['change']:.3g} {each['unit']}, more than "
         f"{max_joint_step:g}: the tip does not move straight to this pose"
         for each in facts["jumps"]
+    )
+    _warn_briefly(
+        f"{each['place']}: the arm reconfigures before this pose; after {each['last_place']}, "
+        f"{each['explanation']}"
+        for each in facts["reconfigurations"]
     )
     _warn_briefly(f"{place}: faster than a velocity limit" for place in facts["too_fast"])
 
@@ -464,7 +497,13 @@ def _draw(target: TrajectoryFiles, trajectory: Trajectory) -> dict[str, str]:
 
     motion = trajectory.robot, trajectory.t, trajectory.q
     joints, tip = target.pictures
-    output.write_picture(joints, joint_bands(*motion))
+    breaks = trajectory.result.reconfigurations
+    title = "Joint positions and their limits"
+    if breaks:
+        first = f"{len(breaks)} reconfigurations" if len(breaks) > 1 else "1 reconfiguration"
+        title = f"{first}: {breaks[0].explanation}"
+    marked = trajectory.t[[each.pose for each in breaks]]
+    output.write_picture(joints, joint_bands(*motion, title, marked=marked))
     output.write_picture(tip, tip_path(*motion, trajectory.given.poses[:, :3, 3]))
     return {joints: "a picture of the joints", tip: "a picture of the tip"}
 

@@ -58,6 +58,8 @@ def joint_bands(
     times: ArrayLike,
     q: ArrayLike,
     title: str = "Joint positions and their limits",
+    *,
+    marked: ArrayLike = (),
 ) -> Figure:
     """Draw the position of each joint over time in its own panel; shade the ranges beyond limits.
 
@@ -66,6 +68,7 @@ def joint_bands(
         times: (k,) times [s].
         q: (k, n) joint positions [rad or m].
         title: Title of the picture.
+        marked: Times [s] at which vertical lines are drawn, such as those of reconfigurations.
 
     Raises:
         JointValueError: If the joint positions do not fit the robot or the times.
@@ -77,7 +80,11 @@ def joint_bands(
         lower, upper, unit = float(robot.lower[i]), float(robot.upper[i]), robot.units[i]
         note = _distance_note(lower, upper, values[:, i], unit)
         bands.append(Band(name, unit, lower, upper, values[:, i], note))
-    return _draw_bands(t, bands, title, "position of the joint")
+    figure = _draw_bands(t, bands, title, "position of the joint")
+    for axes in figure.axes[: len(bands)]:
+        for at in np.asarray(marked, float).ravel():
+            axes.axvline(at, color=GREY, linewidth=1.0, linestyle="--")
+    return figure
 
 
 def _distance_note(lower: float, upper: float, values: Array, unit: str) -> str:

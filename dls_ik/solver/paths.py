@@ -7,12 +7,13 @@ jump (change by more than a given maximum). The path is then repaired: the solve
 solutions of the poses around this motion that can be connected by collision-free motions without
 jumps. If the search fails, it is repeated for a longer section of the path, which starts at an
 earlier pose. During a repair, several joint paths, called tracks, are followed from pose to pose.
+:mod:`.whole_path` solves a path as a whole instead.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -28,15 +29,22 @@ from dls_ik.model.pose import PoseLike
 from dls_ik.solver.calls import batch_result, solve_rows
 from dls_ik.solver.conclusion import has_answer
 from dls_ik.solver.method import AUTO_METHOD
+from dls_ik.solver.options import checked_timeout
 from dls_ik.solver.poses import batch_poses, checked_poses
 from dls_ik.solver.result import IkPathResult, Status
 from dls_ik.solver.search import Search, found, put_back, some_rows
-from dls_ik.text import quoted
+from dls_ik.solver.whole_path import solve_whole_path
+from dls_ik.text import listing, quoted
 
 if TYPE_CHECKING:
+    from dls_ik.model.robot import RobotModel
     from dls_ik.scene.snapshot import PathContact
 
 Progress = Callable[[int, int], None]
+JointSteps = float | Sequence[float] | Array | Mapping[str, float]
+
+DEFAULT_JOINT_STEP = 0.5  # [rad or m] maximum joint step if none is given
+MAX_JOINT_STEP = 1e6  # [rad or m] larger maximum steps, such as infinity, are equivalent
 
 # Number of repaired poses before and after a broken motion, and the factor if a repair fails.
 INITIAL_WINDOW, WINDOW_GROWTH = 8, 4
@@ -52,15 +60,25 @@ def solve_path(
     search: Search,
     Ts: PoseLike,
     seed: JointValues | None,
-    max_joint_step: float,
+    max_joint_step: JointSteps,
     progress: Progress | None = None,
+    whole: bool = False,
+    timeout: float | None = None,
 ) -> IkPathResult:
     """Solve for a path of poses; :meth:`dls_ik.IkSolver.solve_path` explains the arguments."""
     begin = time.perf_counter()
-    largest = checked_joint_step(max_joint_step)
+    steps = joint_steps(search.robot, max_joint_step)
     poses = batch_poses(Ts, len(search.robot.tips), search.position_only)
     start = None if seed is None else search.checked_seed(seed)
-    walk, b, i = _Walk(search, poses, start, largest), len(poses), 0
+    if whole:
+        limit = None if timeout is None else checked_timeout(timeout)
+        return solve_whole_path(search, poses, start, steps, limit, progress)
+    if timeout is not None:
+        raise OptionError(
+            "timeout needs whole=True; a path that is not solved as a whole ends after the "
+            "restarts of each pose (max_restarts)"
+        )
+    walk, b, i = _Walk(search, poses, start, steps), len(poses), 0
     while i < b:
         walk.step(i)
         i = 1 + (walk.repair(i) if walk.is_broken(i) else i)
@@ -89,11 +107,11 @@ class _Walk:
         search: Search for the answer of a pose.
         poses: (b, k, 4, 4) poses of the path.
         start: (n,) seed of the first pose [rad or m], or None.
-        largest: Maximum change of a joint between successive poses; larger changes are jumps [rad
-            or m].
+        largest: (n,) maximum change of each joint between successive poses; larger changes are
+            jumps [rad or m].
     """
 
-    def __init__(self, search: Search, poses: Array, start: Array | None, largest: float) -> None:
+    def __init__(self, search: Search, poses: Array, start: Array | None, largest: Array) -> None:
         b = len(poses)
         self._search, self._poses, self._start, self._largest = search, poses, start, largest
         self.rows, self.status = search.new_rows(b), np.full(b, int(Status.REFUSED))
@@ -210,7 +228,7 @@ class _Walk:
             was found.
         """
         rng = np.random.default_rng([self._search.options.random_seed, j])
-        width = min(self._largest, MAX_START_OFFSET)
+        width = np.minimum(self._largest, MAX_START_OFFSET)
         offset = before.q + rng.uniform(-width, width, before.q.shape)
         more = self._solutions(j, np.vstack([before.q, offset]))
         q, kept, parents = more.best, list[int](), list[int]()
@@ -293,7 +311,7 @@ class _Walk:
             self.jumps[first] = (abs(q - before) > self._largest).any()
 
 
-def _is_jump(search: Search, T: Array, start: Array, row: Rows, largest: float) -> bool:
+def _is_jump(search: Search, T: Array, start: Array, row: Rows, largest: Array) -> bool:
     """Return whether the motion to the answer of a pose is a jump.
 
     If it is, and the method is "auto", the solution closest to the start is searched for and
@@ -304,31 +322,67 @@ def _is_jump(search: Search, T: Array, start: Array, row: Rows, largest: float) 
         T: (k, 4, 4) pose.
         start: (1, n) answer of the previous pose [rad or m].
         row: State of the search with the answer, read and written.
-        largest: Larger changes of a joint are jumps [rad or m].
+        largest: (n,) larger changes of a joint are jumps [rad or m].
     """
-    if _largest_change(row, start) > largest and search.method == AUTO_METHOD:
+    if _is_farther(row, start, largest) and search.method == AUTO_METHOD:
         poses, nearest = checked_poses(T, len(search.robot.tips))[None], search.new_rows(1)
         candidates = search.options.num_candidates
         replace(search, kind=SELECT_NEAREST).attempt(poses, start, candidates, nearest)
         if found(nearest)[0]:
             put_back(row, np.array([0]), nearest)
-    return _largest_change(row, start) > largest
+    return _is_farther(row, start, largest)
 
 
-def _largest_change(row: Rows, start: Array) -> float:
-    return float(np.abs(row.best - start).max())
+def _is_farther(row: Rows, start: Array, largest: Array) -> bool:
+    return bool((np.abs(row.best - start) > largest).any())
 
 
-def checked_joint_step(given: Any) -> float:
-    """Return `max_joint_step`, a number above 0; infinity and huge integers are accepted.
+def joint_steps(robot: RobotModel, given: JointSteps) -> Array:
+    """Return the maximum joint steps (n,) [rad or m] from the argument `max_joint_step`.
+
+    Args:
+        robot: Robot.
+        given: One number for all joints, a number for each joint, or a mapping from names of joints
+            or the joint types ``"revolute"`` and ``"prismatic"`` to numbers. Joints that a mapping
+            does not name have the maximum step `DEFAULT_JOINT_STEP`.
 
     Raises:
-        OptionError: If it is not a number above 0.
+        OptionError: If a number is not above 0, the number of joints is wrong, or a name is
+            unknown.
     """
+    values: list[Any]
+    names, kinds = robot.joint_names, {"rad": "revolute", "m": "prismatic"}
+    if isinstance(given, Mapping):
+        unknown = [key for key in given if key not in (*names, *kinds.values())]
+        if unknown:
+            raise OptionError(
+                f"max_joint_step has the unknown name {quoted(unknown[0])}; valid are "
+                f"{listing(names)}, revolute and prismatic"
+            )
+        types = [kinds[unit] for unit in robot.units]
+        values = [
+            given.get(name, given.get(kind, DEFAULT_JOINT_STEP))
+            for name, kind in zip(names, types, strict=True)
+        ]
+    elif isinstance(given, Real | str) or not isinstance(given, Iterable):
+        values = [given] * robot.n
+    else:
+        values = list(given)
+        if len(values) != robot.n:
+            raise OptionError(
+                f"max_joint_step must be one number or {robot.n} numbers, one for each joint "
+                f"({listing(names)}); got {len(values)}"
+            )
+    for value in values:
+        if not _is_positive(value):
+            raise OptionError(
+                f"max_joint_step must be a number above 0 [rad or m]; got {quoted(value)}; "
+                "math.inf switches the check off"
+            )
+    return np.array([float(min(value, MAX_JOINT_STEP)) for value in values])
+
+
+def _is_positive(given: Any) -> bool:
+    """Return whether a value is a number above 0; infinity and huge integers are accepted."""
     is_number = isinstance(given, Real) and not isinstance(given, bool)
-    if not (is_number and bool(given > 0)):
-        raise OptionError(
-            f"max_joint_step must be a number above 0 [rad or m]; got {quoted(given)}"
-        )
-    value: float = given
-    return value
+    return is_number and bool(given > 0)

@@ -9,7 +9,7 @@ import numpy as np
 
 from dls_ik.core.se3 import is_pose
 from dls_ik.core.search_rows import POSE_TOLERANCE
-from dls_ik.core.types import Array
+from dls_ik.core.types import Array, Flags
 from dls_ik.errors import PoseError
 from dls_ik.model.joint import real_array
 from dls_ik.model.pose import ALONE, POSE_FORMS, PoseParts, matrices, pose_parts, validated_pose
@@ -258,3 +258,20 @@ def _numbers(T: Any) -> Array:
     if pose.shape != (4, 4):
         raise PoseError(f"{POSE_FORMS}; got {quoted(T)}")
     return pose
+
+
+def valid_poses(poses: Array, tips: int) -> tuple[Array, Flags]:
+    """Return the poses (b, k, 4, 4) with exact rotations, and whether each of them is valid."""
+    R, last = poses[..., :3, :3], poses[..., 3, :]
+    with np.errstate(invalid="ignore", over="ignore"):
+        deviation = np.abs(R @ R.swapaxes(-1, -2) - np.eye(3)).max(axis=(1, 2, 3), initial=0.0)
+        deviation = np.maximum(deviation, np.abs(last - [0.0, 0.0, 0.0, 1.0]).max(axis=(1, 2)))
+    is_valid = (deviation <= 0.5 * POSE_TOLERANCE) & np.isfinite(poses).all(axis=(1, 2, 3))
+    exact = np.array(poses, np.float64, order="C")
+    for i in np.flatnonzero(~is_valid).tolist():
+        try:
+            exact[i] = checked_poses(poses[i], tips)
+        except PoseError:
+            continue
+        is_valid[i] = True
+    return exact, is_valid

@@ -85,6 +85,34 @@ class Obstruction(NamedTuple):
     time: float | None  # share of the motion before the contact, 0 to 1; None if at the pose
 
 
+class Reconfiguration(NamedTuple):
+    """Motion along a path of poses that is not continuous, and the reason for it."""
+
+    pose: int  # index of the pose to which the motion leads
+    last: int  # index of the last pose to which the section before the motion can be continued
+    reason: str  # why this section ends: one of RECONFIGURATION_REASONS
+    names: tuple[str, ...]  # joints at their limits, or the colliding pair; () for other reasons
+
+    @property
+    def explanation(self) -> str:
+        """Clause that explains the reason, such as "joint_7 would leave the joint limits"."""
+        return RECONFIGURATION_REASONS[self.reason].format(" and ".join(self.names))
+
+    def __str__(self) -> str:
+        """Return a sentence with the pose and the reason."""
+        return f"reconfiguration to pose {self.pose}: after pose {self.last}, {self.explanation}"
+
+
+RECONFIGURATION_REASONS = {
+    "limit": "{} would leave the joint limits",
+    "collision": "{} would collide",
+    "singularity": "the arm reaches a singularity, where this branch of solutions ends",
+    "unreachable": "the pose is not reached by any configuration found",
+    "step": "a joint would have to move farther than max_joint_step",
+    "timeout": "the search ended before a longer section was found",
+}
+
+
 class IkResult(NamedTuple):
     """Result of a solver call for one pose; ``bool(result)`` is `success`."""
 
@@ -221,6 +249,24 @@ class IkPathResult(IkBatchResult):
     jumps: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
     # (b,) first contact on the straight joint segment from the previous pose; () without a scene
     contacts: tuple[PathContact | None, ...] = ()
+    # motions of a path solved as a whole that are not continuous; () for other paths
+    reconfigurations: tuple[Reconfiguration, ...] = ()
+    # lower bound on the number of reconfigurations of all solutions of the path; None if unknown
+    min_reconfigurations: int | None = None
+    is_complete: bool = True  # whether the search ended by itself, not by the timeout or Ctrl-C
+
+    @property
+    def fraction(self) -> float:
+        """Share of the path before the first pose that is missed or reached by a broken motion.
+
+        A motion is broken if it is a jump or a collision. The value is 1 for a path without such
+        poses, as in the answer of the MoveIt service `compute_cartesian_path`.
+        """
+        broken = ~self.success | self.jumps
+        for i, each in enumerate(self.contacts):
+            broken[i] |= each is not None
+        first = int(broken.argmax()) if broken.any() else len(self)
+        return first / len(self) if len(self) else 1.0
 
     @property
     def obstructions(self) -> tuple[Obstruction, ...]:
@@ -309,7 +355,9 @@ class IkPathResult(IkBatchResult):
         """Return the numbers of solved poses, jumps and collisions as text."""
         touching = sum(each is not None for each in self.contacts)
         collisions = f", {touching} in collision" if touching else ""
-        return f"{super()._about()}, {np.count_nonzero(self.jumps)} jumps{collisions}"
+        jumps = f"{np.count_nonzero(self.jumps)} jumps"
+        end = "" if self.is_complete else ", not finished"
+        return f"{super()._about()}, {jumps}{collisions}{end}"
 
 
 def _clearance(scene: SceneSnapshot | None, q: Array) -> float:

@@ -135,7 +135,7 @@ class SolutionSpace:
     """
 
     def __init__(self, search: Search, T: Array, near: Array) -> None:
-        self._search = _attempts_of_auto(search)
+        self._search = attempts_of_auto(search)
         self._max_change, self._T, self._near = search.max_change, T, near
         starts = self._search.problem.starts
         self.scale, self.n = np.sqrt(starts.joint_weights), search.robot.n
@@ -181,7 +181,7 @@ class SolutionSpace:
         return np.asarray(x[np.isfinite(x).all(axis=1)])
 
 
-def _attempts_of_auto(search: Search) -> Search:
+def attempts_of_auto(search: Search) -> Search:
     """Return a copy of a search that uses the method "auto".
 
     The copy has the same solutions, because robot, task, tolerances and scene are unchanged. Other

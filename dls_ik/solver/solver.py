@@ -24,7 +24,7 @@ from dls_ik.solver.calls import (
 )
 from dls_ik.solver.method import AUTO_METHOD, parse_method
 from dls_ik.solver.options import checked_timeout, solver_options
-from dls_ik.solver.paths import solve_path
+from dls_ik.solver.paths import DEFAULT_JOINT_STEP, JointSteps, solve_path
 from dls_ik.solver.poses import checked_poses
 from dls_ik.solver.problem import build_problem
 from dls_ik.solver.result import IkBatchResult, IkPathResult, IkResult, Status
@@ -243,10 +243,18 @@ class IkSolver:
         seed: JointValues | None = None,
         task: Tasks | TaskStack = None,
         *,
-        max_joint_step: float = 0.5,
+        max_joint_step: JointSteps = DEFAULT_JOINT_STEP,
         progress: Progress | None = None,
+        whole: bool = False,
+        timeout: float | None = None,
     ) -> IkPathResult:
-        """Find joint positions along a path; the answer of each pose is the seed of the next pose.
+        """Find joint positions along a path of poses.
+
+        By default, the answer of each pose is the seed of the next pose. With ``whole=True``, the
+        answers are chosen for the whole path at once: the number of reconfigurations is minimized
+        first, then the joint motion. A reconfiguration is a motion between successive poses during
+        which the tips would leave the path, because a joint exceeds its maximum step or the arm
+        changes to another branch of solutions.
 
         With a scene, the solver also searches for answers between which the straight joint motions
         are collision-free. The result lists the motions that collide nevertheless. With a task
@@ -255,29 +263,46 @@ class IkSolver:
         Args:
             Ts: As for :meth:`solve_batch`.
             seed: Seed of the first pose, (n,) or a mapping by joint name [rad or m]; default: as
-                for :meth:`solve`.
+                for :meth:`solve`. With ``whole=True``, a seed that reaches the first pose is the
+                first answer, and the distance from any other seed counts as joint motion.
             task: Task of this call; default: the solver's task.
-            max_joint_step: Maximum change of a joint between consecutive poses [rad or m]. If even
-                the solution closest to the previous answer exceeds the maximum, this solution is
-                used, and the result marks a jump at the pose.
+            max_joint_step: Maximum change of a joint between consecutive poses [rad or m]: one
+                number, a number for each joint, or a mapping from joint names or the joint types
+                ``"revolute"`` and ``"prismatic"`` to numbers. Larger changes are jumps. By default,
+                if even the solution closest to the previous answer exceeds the maximum, this
+                solution is used, and the result marks a jump at the pose.
             progress: Function that is called with the number of finished poses and of all poses.
+            whole: Whether the path is solved as a whole.
+            timeout: Maximum duration of the search with ``whole=True`` [s], after which the best
+                path so far is returned; default: no limit.
 
         Returns:
             The results, one row per pose, with the jumps and the collisions between poses. Rows
-            with an invalid pose have the status ``REFUSED``.
+            with an invalid pose have the status ``REFUSED``. With ``whole=True``,
+            ``reconfigurations`` lists the jumps with the reasons, and `min_reconfigurations` is a
+            lower bound on their number if one is known.
 
         Raises:
             PoseError: If the array of poses has the wrong shape.
             JointValueError: If the seed is not valid.
-            OptionError: If `max_joint_step` or the task is not valid.
+            OptionError: If `max_joint_step`, `timeout` or the task is not valid, or a timeout is
+                given without ``whole=True``.
             MethodError: If the method does not support the task.
+            BatchInterrupted: If Ctrl-C is pressed with ``whole=True``; this KeyboardInterrupt holds
+                the best path so far.
         """
         stack, of_tips = self._split(task)
         search = self._search_for(seed, of_tips)
         if stack is not None:
+            if whole or timeout is not None:
+                raise OptionError(
+                    "whole=True, with its timeout, does not use the levels of a task stack; give "
+                    "the task of the tip, task=stack.tip_tasks, or solve from pose to pose "
+                    "(whole=False)"
+                )
             levels = self._levels(stack, search)
             return solve_path_levels(levels, search, Ts, seed, max_joint_step, progress)
-        return solve_path(search, Ts, seed, max_joint_step, progress)
+        return solve_path(search, Ts, seed, max_joint_step, progress, whole, timeout)
 
     def solve_all(
         self,

@@ -27,7 +27,7 @@ from dls_ik.solver.calls import (
     usable_cores,
 )
 from dls_ik.solver.options import checked_count
-from dls_ik.solver.paths import checked_joint_step
+from dls_ik.solver.paths import JointSteps, joint_steps
 from dls_ik.solver.poses import batch_poses
 from dls_ik.solver.result import IkBatchResult, IkPathResult, IkResult, Status
 from dls_ik.solver.search import Search
@@ -75,7 +75,7 @@ def solve_path_levels(
     search: Search,
     Ts: PoseLike,
     seed: JointValues | None,
-    max_joint_step: float,
+    max_joint_step: JointSteps,
     progress: Progress | None,
 ) -> IkPathResult:
     """Solve a stack along a path; :meth:`dls_ik.IkSolver.solve_path` has the arguments.
@@ -84,7 +84,7 @@ def solve_path_levels(
     the closest solution of the tips' task leads to is used if its motion is smaller.
     """
     begin, search = time.perf_counter(), _untimed(search)
-    largest = checked_joint_step(max_joint_step)
+    steps = joint_steps(search.robot, max_joint_step)
     poses = batch_poses(Ts, len(search.robot.tips), search.position_only)
     nearest = replace(search, kind=SELECT_NEAREST)
     last = None if seed is None else search.checked_seed(seed)
@@ -92,11 +92,11 @@ def solve_path_levels(
     jumps, contacts = np.zeros(len(poses), np.bool_), list[Any]()
     for i, T in enumerate(poses):
         result = _solve(levels, search, T, last)
-        if last is not None and result.success and _change(result.q, last) > largest:
+        if last is not None and result.success and (abs(result.q - last) > steps).any():
             other = _solve(levels, nearest, T, last)
             if other.success and _change(other.q, last) < _change(result.q, last):
                 result = other
-            jumps[i] = _change(result.q, last) > largest
+            jumps[i] = (abs(result.q - last) > steps).any()
         follows = bool(i and result.success and found[-1].success)
         contacts.append(_contact(search, found[-1].q, result.q) if follows else None)
         found.append(result)

@@ -316,3 +316,35 @@ def test_path_with_scene_reports_blocked_poses_and_path_collisions(tmp_path):
     assert facts["missed"] == []
     assert facts["collisions"][0]["pair"][0] == "board"
     assert not out.exists()
+
+
+def test_a_path_solved_as_a_whole_reports_its_reconfiguration(tmp_path):
+    """Each branch of a planar arm reaches a part of the arc; joint 1 ends the first part."""
+    urdf = tmp_path / "planar.urdf"
+    joint = (
+        '<joint name="{0}" type="revolute"><parent link="{1}"/><child link="{2}"/>'
+        '<axis xyz="0 0 1"/>'
+        '<origin xyz="{3} 0 0"/><limit lower="-{4}" upper="{4}" velocity="1" effort="1"/></joint>'
+    )
+    links = "".join(f'<link name="{name}"/>' for name in ("base", "upper", "lower", "tip"))
+    fixed = (
+        '<joint name="end" type="fixed"><parent link="lower"/><child link="tip"/>'
+        '<origin xyz="1 0 0"/></joint>'
+    )
+    joints = joint.format("a", "base", "upper", 0, 2) + joint.format("b", "upper", "lower", 1, 3)
+    urdf.write_text(f'<robot name="planar">{links}{joints}{fixed}</robot>')
+    angles = np.linspace(-2.5, 2.5, 80)
+    rows = [[1.2 * np.cos(a), 1.2 * np.sin(a), 0, 0, 0, 0] for a in angles]
+    poses = written(tmp_path / "arc.csv", RPY, rows)
+    out, picture = tmp_path / "joints.csv", tmp_path / "joints.svg"
+    found = document(
+        "path", urdf, poses, "--out", out, "--whole", "--task", "position", "--plot", picture
+    )
+    assert found["reached"] == 80
+    (each,) = found["reconfigurations"]
+    assert each["reason"] == "limit"
+    assert each["names"] == ["a"]
+    assert found["min_reconfigurations"] in (1, None)
+    assert 0.2 < found["fraction"] < 0.8
+    assert "1 reconfiguration: a would leave the joint limits" in picture.read_text()
+    assert out.exists()
