@@ -113,7 +113,8 @@ class EntityWaiter:
         wait_set.wait(max(0, int(timeout * 1e9)))
         found = [self._subscriptions[p] for p in wait_set.get_ready_entities("subscription")]
         if self._services:
-            found += [self._services[p] for p in wait_set.get_ready_entities("service")]
+            ready = wait_set.get_ready_entities("service")  # contains services of waitables too
+            found += [self._services[p] for p in ready if p in self._services]
         return found + [each for each in self._waitables if each.is_ready(wait_set)]
 
 

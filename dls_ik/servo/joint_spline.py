@@ -102,7 +102,7 @@ class JointSpline:
         h = np.diff(self.times)
         u = np.linspace(0.0, 1.0, NUM_PEAK_SAMPLES)[1:, None, None] * h[:, None]
         q, _, _ = _evaluate(self._coefficients, u)
-        q = np.swapaxes(q, 0, 1).reshape(-1, q.shape[-1])  # in the order of times
+        q = np.swapaxes(q, 0, 1).reshape(-1, q.shape[-1])  # sorted by time
         start = self.q[0]
         lower, upper = np.minimum(lower, start), np.maximum(upper, start)
         bad = np.argwhere((q < lower) | (q > upper))

@@ -17,7 +17,7 @@ LAG_TIMEOUT = 0.5  # [s] a command that lags behind the trajectory for this time
 MAX_LAG_TIME = 0.1  # [s] the trajectory waits for a command that lags by more, at full speed
 MAX_LAG_SPEED = 10.0  # [rad/s or m/s] speed of joints without a velocity limit in this rule
 AT_GOAL_TOLERANCE = 1e-6  # [rad or m] distance of the command from the goal that it has reached
-MAX_START_OFFSET = 0.01  # [rad or m] largest distance of the arm from the start of a trajectory
+MAX_START_DISTANCE = 0.01  # [rad or m] largest distance of the arm from the start of a trajectory
 
 
 class MotionEnd(enum.Enum):
@@ -109,11 +109,11 @@ class JointTarget:
     def start_error(self, q: Array) -> str:
         """Return why the trajectory cannot start at a command q (n,); empty if it can."""
         j = int(np.abs(q - self.spline.q[0]).argmax())
-        if abs(q[j] - self.spline.q[0, j]) <= MAX_START_OFFSET:
+        if abs(q[j] - self.spline.q[0, j]) <= MAX_START_DISTANCE:
             return ""
         return (
             f"the trajectory starts with joint {self.names[j]!r} at {self.spline.q[0, j]:.4g}, and "
-            f"the arm is at {q[j]:.4g}; start within {MAX_START_OFFSET:g} of the current position"
+            f"the arm is at {q[j]:.4g}; start within {MAX_START_DISTANCE:g} of the current position"
         )
 
     def advance(self, limiter: Follower, now: float, dt: float) -> None:
@@ -184,7 +184,7 @@ class JointTarget:
             self._on_end(reason, message)
 
     def interrupt(self) -> None:
-        """Let the trajectory wait for one cycle, because the command does not move."""
+        """Delay the trajectory by one cycle, because the command does not move."""
         self._is_interrupted = True
 
     def _fail(self, reason: MotionEnd, message: str) -> str:

@@ -15,10 +15,13 @@ from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.node import Node
 
 from dls_ik import compat
-from dls_ik.ros.receiver import MessageReceiver
+from dls_ik.ros.receiver import MessageReceiver, Reply
 from dls_ik.ros.util import Throttle, trace
 
-MAX_GOALS = 8  # maximum number of goals that are planned or executed at the same time
+MAX_ACTIVE_GOALS = 8  # maximum number of goals that are planned or executed at the same time
+MAX_REQUESTS = 16  # maximum number of planning requests that wait or are being answered
+NUM_PLANNING_THREADS = 2  # number of planning requests that are answered at the same time
+SERVICE_QUEUE_DEPTH = 100  # number of requests that the middleware queues
 CANCEL_TIMEOUT = 1.0  # [s] maximum time until the status of a cancelled goal is "canceling"
 CLOSE_TIMEOUT = 1.0  # [s] time in which goals end when the node exits
 SUCCEEDED, ABORTED = GoalStatus.STATUS_SUCCEEDED, GoalStatus.STATUS_ABORTED
@@ -114,7 +117,9 @@ class GoalServer:
         self._closing = threading.Event()
         self._goals: dict[bytes, Goal] = {}
         self._lock = threading.Lock()
-        self._executor = ThreadPoolExecutor(MAX_GOALS, "goal")
+        self._executor = ThreadPoolExecutor(MAX_ACTIVE_GOALS, "goal")
+        self._requests = 0  # planning requests that wait or are being answered
+        self._planner = ThreadPoolExecutor(NUM_PLANNING_THREADS, "plan")
         self._thread = threading.Thread(target=self._receiver.serve, name="actions", daemon=True)
 
     def serve(self, kind: Any, name: str, run: RunGoal) -> None:
@@ -137,6 +142,39 @@ class GoalServer:
         )
         self._receiver.use_waitable(server)
 
+    def serve_requests(
+        self, kind: Any, name: str, answer: Callable[[Any], Any], full: Callable[[], Any]
+    ) -> None:
+        """Create a service whose requests take long, and run in the threads of goals.
+
+        Args:
+            kind: Service type.
+            name: Name of the service.
+            answer: Function that returns the response to a request; it must not raise errors.
+            full: Function that returns the response if MAX_ACTIVE_GOALS requests are in progress.
+        """
+
+        def work(request: Any, reply: Reply) -> None:
+            try:
+                reply(answer(request))
+            except Exception as error:  # noqa: BLE001  the client may be gone
+                if not self._closing.is_set():
+                    self._log.failed(name, f"a request of {name} could not be answered", error)
+            finally:
+                with self._lock:
+                    self._requests -= 1
+
+        def receive(request: Any, reply: Reply) -> None:
+            with self._lock:
+                is_full = self._requests >= MAX_REQUESTS
+                self._requests += not is_full
+            if is_full:
+                reply(full())
+            else:
+                self._planner.submit(work, request, reply)
+
+        self._receiver.create_service(kind, name, receive, SERVICE_QUEUE_DEPTH)
+
     def start(self) -> None:
         """Start the thread that receives goals."""
         self._thread.start()
@@ -153,11 +191,12 @@ class GoalServer:
             time.sleep(0.01)
         self._receiver.close()
         self._executor.shutdown(wait=False, cancel_futures=True)
+        self._planner.shutdown(wait=False, cancel_futures=True)
         if self._thread.is_alive():
             self._thread.join()
 
     def _admit(self, name: str, request: Any) -> GoalResponse:
-        if len(self._goals) < MAX_GOALS and not self._closing.is_set():
+        if len(self._goals) < MAX_ACTIVE_GOALS and not self._closing.is_set():
             return GoalResponse.ACCEPT
         self._log.warn(
             name,

@@ -36,8 +36,8 @@ FEEDBACK_PERIOD = 0.05  # [s] time between two feedback messages
 STOP_TIMEOUT = 10.0  # [s] maximum time until a cancelled arm is at rest
 SCENE_TIMEOUT = 30.0  # [s] maximum time that a goal waits for a scene that is being prepared
 POLL_PERIOD = 0.01  # [s] period in which a stopping arm and a pending scene are checked
-DEFAULT_GOAL_TOLERANCE = 0.01  # [rad or m] of goals that give none
-DEFAULT_GOAL_TIME = 2.0  # [s] of goals that give none
+DEFAULT_GOAL_TOLERANCE = 0.01  # [rad or m] goal tolerance if the goal has none
+DEFAULT_GOAL_TIME = 2.0  # [s] goal time tolerance if the goal has none
 CANCELLED = "cancelled by the client"
 CLOSING = "the node is shutting down"
 

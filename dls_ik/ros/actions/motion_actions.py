@@ -44,6 +44,10 @@ class MotionActions:
         if parameters.motion_actions:
             follow = FollowJointTrajectoryAction(context)
             self._goals.serve(FollowJointTrajectory, FOLLOW_ACTION, follow.run)
+        if parameters.move_group_interface:
+            from dls_ik.ros.actions.move_group import MoveGroupInterface  # the imports take time
+
+            MoveGroupInterface(context).serve(self._goals)
 
     def start(self) -> None:
         """Start to receive goals."""

@@ -13,16 +13,17 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.scene.joint_paths import path_pairs
 from dls_ik.scene.snapshot import SceneSnapshot
 from dls_ik.servo.joint_spline import JointSpline, Peak
-from dls_ik.servo.joint_target import MAX_START_OFFSET
+from dls_ik.servo.joint_target import MAX_START_DISTANCE
 from dls_ik.text import listing, quoted
 
-MAX_POINTS = 10_000  # maximum number of points of a trajectory
+MAX_GOAL_POINTS = 10_000  # maximum number of points of a trajectory
 MAX_DURATION = 24.0 * 3600.0  # [s] maximum duration of a trajectory
 MIN_INTERVAL = 1e-6  # [s] minimum time between two points
 # Shares of the limits up to which a trajectory is accepted. Interpolation of trajectories of other
 # programs, which reach the limits, exceeds the limits of accelerations a little.
 MAX_VELOCITY_SHARE, MAX_ACCELERATION_SHARE = 1.002, 1.1
-POSITION_TOLERANCE = 1e-3  # [rad or m] by which points may be outside the position limits
+# Largest distance of points outside the position limits [rad or m].
+POSITION_LIMIT_TOLERANCE = 1e-3
 # Values of error_code in control_msgs/action/FollowJointTrajectory
 INVALID_GOAL, INVALID_JOINTS, OLD_STAMP = -1, -2, -3
 
@@ -64,10 +65,10 @@ def read_spline(given: Any, robot: RobotModel, q: Array) -> JointSpline:
     """
     columns = _columns(given.joint_names, robot)
     points = given.points
-    if not 0 < len(points) <= MAX_POINTS:
+    if not 0 < len(points) <= MAX_GOAL_POINTS:
         raise TrajectoryError(
             INVALID_GOAL,
-            f"a trajectory must have from 1 to {MAX_POINTS} points; got {len(points)}",
+            f"a trajectory must have from 1 to {MAX_GOAL_POINTS} points; got {len(points)}",
         )
     times = np.array([p.time_from_start.sec + 1e-9 * p.time_from_start.nanosec for p in points])
     _check_times(times)
@@ -134,7 +135,7 @@ def _check_times(times: Array) -> None:
 def _check_at(names: Sequence[str], goal: Array, q: Array) -> None:
     away = np.abs(goal - q)
     j = int(away.argmax())
-    if away[j] > MAX_START_OFFSET:
+    if away[j] > MAX_START_DISTANCE:
         raise TrajectoryError(
             INVALID_GOAL,
             f"the only point has time_from_start 0, and joint {names[j]!r} is {away[j]:.4g} away "
@@ -185,7 +186,9 @@ def check_limits(spline: JointSpline, robot: RobotModel, bounds: MotionBounds) -
         TrajectoryError: If a limit is exceeded; the message names the joint, the time and the
             factor by which the trajectory must be slower.
     """
-    if found := spline.outside(robot.lower - POSITION_TOLERANCE, robot.upper + POSITION_TOLERANCE):
+    if found := spline.outside(
+        robot.lower - POSITION_LIMIT_TOLERANCE, robot.upper + POSITION_LIMIT_TOLERANCE
+    ):
         j, value, time = found
         raise TrajectoryError(
             INVALID_GOAL,
