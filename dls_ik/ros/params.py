@@ -292,7 +292,7 @@ class Parameters(GroupsParameters):
     # Actions and planning
     motion_actions: bool = parameter(
         True,
-        "serve the action ~/follow_joint_trajectory",
+        "serve the actions ~/follow_joint_trajectory and ~/move_to_pose",
         read_only=True,
     )
     move_group_interface: bool = parameter(

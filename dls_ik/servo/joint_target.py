@@ -17,7 +17,7 @@ LAG_TIMEOUT = 0.5  # [s] a command that lags behind the trajectory for this time
 MAX_LAG_TIME = 0.1  # [s] the trajectory waits for a command that lags by more, at full speed
 MAX_LAG_SPEED = 10.0  # [rad/s or m/s] speed of joints without a velocity limit in this rule
 AT_GOAL_TOLERANCE = 1e-6  # [rad or m] distance of the command from the goal that it has reached
-MAX_START_DISTANCE = 0.01  # [rad or m] largest distance of the arm from the start of a trajectory
+MAX_START_DISTANCE = 0.05  # [rad or m] largest distance of the arm from the start of a trajectory
 
 
 class MotionEnd(enum.Enum):

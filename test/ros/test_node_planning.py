@@ -263,6 +263,35 @@ def test_move_action_plans_only_or_moves(node):
     assert "apply_planning_scene" in result.error_code.message
 
 
+def test_move_to_pose_follows_a_line_or_goes_around_an_obstacle(node):
+    actor = Actor(node.client, MoveGroup, "dls_ik/move_to_pose")
+    goal = MoveGroup.Goal()
+    for y, obstacle, words in ((0.1, False, "on a straight line"), (0.0, True, "would collide")):
+        T = shifted(y=y)
+        if obstacle:
+            assert apply(node.client, world(box("pin", shifted(y=0.05)[:3, 3], (0.02, 0.02, 0.02))))
+        goal.request = MotionPlanRequest(goal_constraints=[pose_goal(T)], allowed_planning_time=9.0)
+        sent = actor.send(goal)
+        status, result = sent.wait()
+        message = result.error_code.message
+        if obstacle and status != SUCCEEDED:  # the pin touches the arm where it starts
+            assert "'pin'" in message
+            continue
+        assert (status, words in message) == (SUCCEEDED, True), message
+        assert any("MONITOR: " in each.state for each in sent.feedback)
+    assert apply(node.client, world(is_diff=False))
+    for bad, words in (
+        ([joint_goal(HOME)], "position constraint"),
+        ([pose_goal(T), pose_goal(T)], "alternatives"),
+    ):
+        goal.request = MotionPlanRequest(goal_constraints=bad)
+        status, result = actor.run(goal)
+        assert status == ABORTED
+        assert words in result.error_code.message
+    goal.request = MotionPlanRequest(goal_constraints=[pose_goal(WAM.fk(HOME))])
+    assert actor.run(goal)[0] == SUCCEEDED
+
+
 def test_stream_is_followed_while_paths_are_planned(node):
     streamer = Streamer(node.client)
     long = GetCartesianPath.Request(

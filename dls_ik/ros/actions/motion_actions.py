@@ -5,11 +5,14 @@
 from collections.abc import Callable
 
 from control_msgs.action import FollowJointTrajectory
+from moveit_msgs.action import MoveGroup
 from rclpy.node import Node
 
 from dls_ik.ros.actions.follow import FOLLOW_ACTION, FollowJointTrajectoryAction
 from dls_ik.ros.actions.goals import GoalServer
 from dls_ik.ros.actions.motion import MotionContext
+from dls_ik.ros.actions.move_group import MoveGroupInterface
+from dls_ik.ros.actions.move_to_pose import POSE_ACTION, MoveToPoseAction
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import Frames
 from dls_ik.ros.params import Parameters
@@ -41,13 +44,13 @@ class MotionActions:
     ) -> None:
         self._goals = GoalServer(node, Throttle(node))
         context = MotionContext(node, arm, cycle, frames, scenes)
+        interface = MoveGroupInterface(context)
         if parameters.motion_actions:
             follow = FollowJointTrajectoryAction(context)
             self._goals.serve(FollowJointTrajectory, FOLLOW_ACTION, follow.run)
+            self._goals.serve(MoveGroup, POSE_ACTION, MoveToPoseAction(interface).run)
         if parameters.move_group_interface:
-            from dls_ik.ros.actions.move_group import MoveGroupInterface  # the imports take time
-
-            MoveGroupInterface(context).serve(self._goals)
+            interface.serve(self._goals)
 
     def start(self) -> None:
         """Start to receive goals."""

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Services and actions of move_group: planning, Cartesian paths, and execution of trajectories."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,6 @@ from dls_ik.ros.actions.trajectory_message import (
 )
 from dls_ik.ros.planning.cartesian_path import answer_cartesian_path
 from dls_ik.ros.planning.joint_plan import PlannedTrajectory, answer_plan, plan_motion_request
-from dls_ik.ros.planning.messages import trajectory_from_spline
 from dls_ik.ros.planning.setting import Sources
 from dls_ik.ros.util import trace
 from dls_ik.servo.joint_target import MotionEnd, MotionState, Tolerances
@@ -44,6 +44,8 @@ END_CODES = {
     MotionEnd.PREEMPTED: Code.PREEMPTED,
     MotionEnd.BLOCKED: Code.MOTION_PLAN_INVALIDATED_BY_ENVIRONMENT_CHANGE,
 }  # other ends: CONTROL_FAILED
+# Function that plans a motion for a request, and returns it with a remark for the client.
+MakePlan = Callable[[Any], tuple[PlannedTrajectory, str]]
 FULL = "too many planning requests are in progress; wait for their answers, and send it again"
 DIFF_UNSUPPORTED = (
     "planning_scene_diff is not supported; change the scene by apply_planning_scene before"
@@ -59,7 +61,7 @@ class MoveGroupInterface:
 
     def __init__(self, context: MotionContext) -> None:
         self._context = context
-        self._sources = Sources(context.arm, context.current, context.frames, context.scenes.scene)
+        self.sources = Sources(context.arm, context.current, context.frames, context.scenes.scene)
 
     def serve(self, server: GoalServer) -> None:
         """Create the services and actions."""
@@ -80,22 +82,32 @@ class MoveGroupInterface:
                 lambda: ServoCommandType.Response(success=False),
             )
         server.serve(ExecuteTrajectory, EXECUTE_ACTION, self._execute)
-        server.serve(MoveGroup, MOVE_ACTION, self._move)
+        server.serve(
+            MoveGroup,
+            MOVE_ACTION,
+            lambda goal: self.move(MOVE_ACTION, goal, lambda request: (self.plan(request), "")),
+        )
 
     # Services
 
     def _plan(self, request: Any) -> Any:
         wanted = request.motion_plan_request
         try:
-            response = answer_plan(self._planned(wanted), wanted)
+            response = answer_plan(self.plan(wanted), wanted)
         except Exception as error:  # noqa: BLE001  the client needs an answer
             return self._plan_error(*self._failure(error))
         self._with_code(response, Code.SUCCESS, _plan_words(response))
         return GetMotionPlan.Response(motion_plan_response=response)
 
-    def _planned(self, request: Any) -> PlannedTrajectory:
+    def plan(self, request: Any) -> PlannedTrajectory:
+        """Plan a motion to a goal of a ``moveit_msgs/MotionPlanRequest``.
+
+        Raises:
+            RequestError: If the request is not valid, or no motion is found.
+            FrameError: If a frame is unknown.
+        """
         max_timeout = self._context.arm().parameters.max_timeout
-        return plan_motion_request(request, self._sources, max_timeout)
+        return plan_motion_request(request, self.sources, max_timeout)
 
     def _plan_error(self, code: Code, message: str) -> Any:
         response = GetMotionPlan.Response()
@@ -104,7 +116,7 @@ class MoveGroupInterface:
 
     def _cartesian(self, request: Any) -> Any:
         try:
-            response, words = answer_cartesian_path(request, self._sources)
+            response, words = answer_cartesian_path(request, self.sources)
         except Exception as error:  # noqa: BLE001  the client needs an answer
             return self._with_code(GetCartesianPath.Response(), *self._failure(error))
         return self._with_code(response, Code.SUCCESS, words)
@@ -137,13 +149,25 @@ class MoveGroupInterface:
                 raise RequestError(
                     Code.INVALID_MOTION_PLAN, "multi_dof_joint_trajectory is not supported"
                 )
-            motion = self._follow(goal, given.joint_trajectory, feedback)
+            motion = self._follow(goal, given.joint_trajectory, feedback, _no_feedback)
         except Exception as error:  # noqa: BLE001  the client needs an answer
             return self._refused(EXECUTE_ACTION, result, error)
         return self._ended(EXECUTE_ACTION, result, motion)
 
-    def _follow(self, goal: Goal, trajectory: Any, feedback: Any) -> MotionResult:
+    def _follow(
+        self,
+        goal: Goal,
+        trajectory: Any,
+        feedback: Any,
+        tell: Callable[[MotionState], None],
+    ) -> MotionResult:
         """Check a trajectory, and move the arm along it.
+
+        Args:
+            goal: Goal of the client.
+            trajectory: ``trajectory_msgs/JointTrajectory``.
+            feedback: Feedback message to publish before the motion.
+            tell: Function that is called with the state of the motion.
 
         Raises:
             TrajectoryError: If the trajectory is not valid.
@@ -159,31 +183,50 @@ class MoveGroupInterface:
         tolerances = Tolerances(
             np.full(n, np.inf), np.full(n, DEFAULT_GOAL_TOLERANCE), DEFAULT_GOAL_TIME
         )
-        return context.execute(goal, spline, arm, tolerances, _no_feedback)
+        return context.execute(goal, spline, arm, tolerances, tell)
 
-    def _move(self, goal: Goal) -> Outcome:
-        """Run a goal of MoveGroup: plan, and execute the plan unless only the plan is wanted."""
+    def move(
+        self, action: str, goal: Goal, make_plan: MakePlan, tells_time: bool = False
+    ) -> Outcome:
+        """Run a goal of MoveGroup: plan, and execute the plan unless only the plan is wanted.
+
+        Args:
+            action: Name of the action, for the log.
+            goal: Goal of the client.
+            make_plan: Function that plans a motion, and returns it with a remark for the client.
+            tells_time: Whether the feedback has the time along the motion, which clients of
+                move_group do not expect.
+        """
         request, options = goal.request.request, goal.request.planning_options
         result, feedback = MoveGroup.Result(), MoveGroup.Feedback(state="PLANNING")
         goal.publish_feedback(feedback)
         try:
             _check_options(options)
-            plan = self._planned(request)
+            plan, remark = make_plan(request)
             answer = answer_plan(plan, request)
             result.trajectory_start = answer.trajectory_start
             result.planned_trajectory = answer.trajectory
             result.planning_time = plan.duration
             if goal.is_cancelled:
                 cancelled = MotionResult(MotionEnd.STOPPED, CANCELLED, is_cancelled=True)
-                return self._ended(MOVE_ACTION, result, cancelled)
+                return self._ended(action, result, cancelled)
             if options.plan_only:
-                return self._ended(MOVE_ACTION, result, MotionResult(MotionEnd.DONE, ""))
+                return self._ended(action, result, MotionResult(MotionEnd.DONE, remark))
             feedback.state = "MONITOR"
-            trajectory = trajectory_from_spline(plan.spline, plan.setting).joint_trajectory
-            motion = self._follow(goal, trajectory, feedback)
+            trajectory = answer.trajectory.joint_trajectory
+            duration = plan.spline.duration
+
+            def tell(state: MotionState) -> None:
+                feedback.state = f"MONITOR: {min(state.time, duration):.2f} of {duration:.2f} s"
+                goal.publish_feedback(feedback)
+
+            tell_time = tell if tells_time else _no_feedback
+            motion = self._follow(goal, trajectory, feedback, tell_time)
         except Exception as error:  # noqa: BLE001  the client needs an answer
-            return self._refused(MOVE_ACTION, result, error)
-        return self._ended(MOVE_ACTION, result, motion)
+            return self._refused(action, result, error)
+        if motion.end is MotionEnd.DONE:
+            motion = motion._replace(message=remark)
+        return self._ended(action, result, motion)
 
     def _refused(self, action: str, result: Any, error: Exception) -> Outcome:
         code, message = self._failure(error)

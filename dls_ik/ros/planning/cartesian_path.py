@@ -116,11 +116,44 @@ def _check_thresholds(request: Any) -> None:
             )
 
 
+def plan_line(setting: Setting, T_base_link: Array, max_step: float) -> CartesianPath:
+    """Return the path along which a link moves on a straight line, and turns about one axis.
+
+    Args:
+        setting: Setting of the motion, whose chain moves the link.
+        T_base_link: (4, 4) pose at the end of the line.
+        max_step: Largest distance between two poses of the path [m].
+
+    Raises:
+        RequestError: If the line has too many poses.
+    """
+    poses = [_start_pose(setting)]
+    _extend(poses, T_base_link, max_step)
+    settings = GetCartesianPath.Request()
+    return _solve(setting, np.array(poses), settings)
+
+
 def _interpolated(setting: Setting, request: Any) -> Array:
     """Return the poses T_base_link (m, 4, 4) of the path, from the start of the link.
 
     Successive poses are at most `max_step` apart, and turned by at most TURN_PER_STEP per metre of
     `max_step`.
+    """
+    poses, base = [_start_pose(setting)], setting.robot.base
+    for i, pose in enumerate(request.waypoints):
+        try:
+            T = setting.context.pose_in_base(PoseStamped(header=request.header, pose=pose), base)
+        except PoseError as error:
+            raise RequestError(Code.GOAL_STATE_INVALID, f"waypoint {i}: {error}") from error
+        _extend(poses, T, request.max_step)
+    return np.array(poses)
+
+
+def _start_pose(setting: Setting) -> Array:
+    """Return the pose T_base_link (4, 4) of the link of a path at its start.
+
+    Raises:
+        RequestError: If the path has no link, because the group has several tips.
     """
     solver, attachments = setting.chain
     tip = next(i for i, each in enumerate(attachments) if each is not None)
@@ -132,29 +165,31 @@ def _interpolated(setting: Setting, request: Any) -> Array:
             f"{listing(map(quoted, solver.robot.tips))}",
         )
     T_tip_link = inverse(attachment.T_link_tip)
-    base = solver.robot.base
-    poses = [solver.robot.link_pose(solver.robot.tips[tip], setting.start) @ T_tip_link]
-    for i, pose in enumerate(request.waypoints):
-        try:
-            T = setting.context.pose_in_base(PoseStamped(header=request.header, pose=pose), base)
-        except PoseError as error:
-            raise RequestError(Code.GOAL_STATE_INVALID, f"waypoint {i}: {error}") from error
-        V = difference(poses[-1], T)
-        steps = max(
-            np.linalg.norm(V[:3]) / request.max_step,
-            np.linalg.norm(V[3:]) / (TURN_PER_STEP * request.max_step),
+    T: Array = solver.robot.link_pose(solver.robot.tips[tip], setting.start) @ T_tip_link
+    return T
+
+
+def _extend(poses: list[Array], T: Array, max_step: float) -> None:
+    """Append poses on the line from the last pose to T (4, 4), and T itself.
+
+    Raises:
+        RequestError: If there are too many poses.
+    """
+    V = difference(poses[-1], T)
+    steps = max(
+        float(np.linalg.norm(V[:3])) / max_step,
+        float(np.linalg.norm(V[3:])) / (TURN_PER_STEP * max_step),
+    )
+    if len(poses) + steps > MAX_PATH_POSES:
+        raise RequestError(
+            Code.FAILURE,
+            f"the path has more than {MAX_PATH_POSES} poses with max_step = {max_step:g} m; use a "
+            "larger max_step",
         )
-        count = max(math.ceil(steps - 1e-9), 1)
-        if len(poses) + count > MAX_PATH_POSES:
-            raise RequestError(
-                Code.FAILURE,
-                f"the path has more than {MAX_PATH_POSES} poses with max_step = "
-                f"{request.max_step:g} m; use a larger max_step",
-            )
-        start = poses[-1]
-        poses += [moved(start, V * (k / count)) for k in range(1, count)]
-        poses.append(T)
-    return np.array(poses)
+    count = max(math.ceil(steps - 1e-9), 1)
+    start = poses[-1]
+    poses += [moved(start, V * (k / count)) for k in range(1, count)]
+    poses.append(T)
 
 
 def _solve(setting: Setting, poses: Array, request: Any) -> CartesianPath:

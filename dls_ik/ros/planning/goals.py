@@ -113,7 +113,7 @@ def _joint_goal(setting: Setting, constraints: Any) -> Array:
 def _pose_goals(setting: Setting, constraints: Any, timeout: float) -> Array:
     solver, attachments = setting.chain
     link, context = goal_link(constraints), setting.context
-    T_base_link, given = _goal_pose(setting, constraints, link)
+    T_base_link, given = goal_pose(setting, constraints)
     targets = np.array([
         context.link_pose(tip, solver.robot.base)
         if attachment is None
@@ -139,13 +139,21 @@ def _pose_goals(setting: Setting, constraints: Any, timeout: float) -> Array:
     return goals
 
 
-def _goal_pose(setting: Setting, constraints: Any, link: str) -> tuple[Array, Any | None]:
+def goal_pose(setting: Setting, constraints: Any) -> tuple[Array, Any | None]:
     """Return the pose in the middle of a goal, and the constraints with which to solve for it.
+
+    Args:
+        setting: Setting of the motion.
+        constraints: ``moveit_msgs/Constraints`` with constraints on the pose of one link.
 
     Returns:
         T_base_link (4, 4), and the constraints; None if there is no position constraint.
+
+    Raises:
+        RequestError: If a constraint is not valid.
+        FrameError: If a frame is unknown.
     """
-    context, base = setting.context, setting.robot.base
+    context, base, link = setting.context, setting.robot.base, goal_link(constraints)
     positions, orientations = constraints.position_constraints, constraints.orientation_constraints
     if len(positions) > 1 or len(orientations) > 1:
         raise invalid(
