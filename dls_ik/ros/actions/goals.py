@@ -10,7 +10,6 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
-from action_msgs.msg import GoalStatus
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.node import Node
 
@@ -24,8 +23,7 @@ NUM_PLANNING_THREADS = 2  # number of planning requests that are answered at the
 SERVICE_QUEUE_DEPTH = 100  # number of requests that the middleware queues
 CANCEL_TIMEOUT = 1.0  # [s] maximum time until the status of a cancelled goal is "canceling"
 CLOSE_TIMEOUT = 1.0  # [s] time in which goals end when the node exits
-SUCCEEDED, ABORTED = GoalStatus.STATUS_SUCCEEDED, GoalStatus.STATUS_ABORTED
-CANCELED = GoalStatus.STATUS_CANCELED
+SUCCEEDED, CANCELED, ABORTED = 4, 5, 6  # values of action_msgs/GoalStatus
 
 
 class Outcome(NamedTuple):
