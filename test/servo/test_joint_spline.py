@@ -9,7 +9,7 @@ from dls_ik import IkSolver, PlanningScene, RobotModel
 from dls_ik.scene.joint_paths import path_pairs
 from dls_ik.servo.joint_motion import MotionLimits, TimedPath
 from dls_ik.servo.joint_spline import JointSpline
-from dls_ik.servo.path_timing import time_dense_path, time_segments
+from dls_ik.servo.spline_timing import time_dense_path, time_segments
 
 WAM = RobotModel.wam()
 HOME = np.array([0.0, 0.6, 0.0, 1.6, 0.0, 0.4, 0.0])

@@ -17,7 +17,7 @@ from dls_ik.ros.planning.goals import checked_goals, goal_link, goal_pose
 from dls_ik.ros.planning.joint_plan import PlannedTrajectory
 from dls_ik.ros.planning.setting import read_scaling, read_setting
 from dls_ik.ros.services.constraints import invalid
-from dls_ik.servo.path_timing import time_dense_path
+from dls_ik.servo.spline_timing import time_dense_path
 
 POSE_ACTION = "~/move_to_pose"
 LINE_STEP = 0.005  # [m] largest distance between two poses of a line

@@ -21,7 +21,7 @@ from dls_ik.ros.planning.messages import (
 )
 from dls_ik.ros.planning.path_constraints import read_path_constraints
 from dls_ik.ros.planning.setting import Setting, Sources, read_scaling, read_setting
-from dls_ik.servo.path_timing import time_dense_path
+from dls_ik.servo.spline_timing import time_dense_path
 from dls_ik.solver import IkSolver
 from dls_ik.solver.result import IkPathResult
 from dls_ik.text import listing, quoted

@@ -22,7 +22,7 @@ from dls_ik.ros.planning.path_constraints import PathConstraints, read_path_cons
 from dls_ik.ros.planning.setting import Setting, Sources, read_scaling, read_setting
 from dls_ik.scene.joint_paths import path_limits, plan_path
 from dls_ik.servo.joint_spline import JointSpline
-from dls_ik.servo.path_timing import time_segments
+from dls_ik.servo.spline_timing import time_segments
 from dls_ik.text import listing, quoted
 
 MAX_ATTEMPTS = 8  # maximum number of searches with other random numbers
