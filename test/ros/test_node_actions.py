@@ -62,7 +62,7 @@ class Acting:
         before = self.q
         status, result = self.actor.run(goal)
         assert status == ABORTED
-        assert np.abs(self.q - before).max() < 1e-6
+        assert np.abs(self.q - before).max() < 2e-3, "old messages may be on their way"
         return result.error_code, result.error_string
 
 
