@@ -199,8 +199,11 @@ class Application:
         """Return the actions that the parameters demand; None if they demand none."""
         if not (parameters.motion_actions or parameters.move_group_interface):
             return None
-        from dls_ik.ros.actions.motion_actions import MotionActions  # the imports take time
-
+        try:  # not imported at the top, because the imports take time
+            from dls_ik.ros.actions.motion_actions import MotionActions
+        except ImportError as error:
+            node.get_logger().warning(f"no actions are served: {error}; install control_msgs")
+            return None
         loop, scenes = self._loop, self._scenes
         return MotionActions(node, parameters, self.arm, loop.cycle, self._frames, scenes)
 

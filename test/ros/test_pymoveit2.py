@@ -160,7 +160,7 @@ def test_unreachable_pose_fails_with_the_reason(moveit2):
 )
 def test_examples_run_unmodified(name, planning, tmp_path):
     done = subprocess.run(
-        command(name, planning),
+        [*command(name, planning), "-p", f"timeout_sec:={SOON}"],
         cwd=tmp_path,
         capture_output=True,
         text=True,

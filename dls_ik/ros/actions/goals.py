@@ -82,7 +82,8 @@ class Goal:
         sets this status after :meth:`cancel` returns.
         """
         if status == CANCELED:
-            end = time.monotonic() + CANCEL_TIMEOUT
+            timeout = 0.0 if self._closing.is_set() else CANCEL_TIMEOUT
+            end = time.monotonic() + timeout
             while not self._handle.is_cancel_requested and time.monotonic() < end:
                 time.sleep(1e-3)
             if self._handle.is_cancel_requested:
