@@ -37,6 +37,10 @@ def rcl_error() -> type[Exception]:
     return error
 
 
+# Kinds of entities in the order of the arguments of an rclpy wait set.
+WAIT_SET_KINDS = ("subscriptions", "guard_conditions", "timers", "clients", "services", "events")
+
+
 class EntityWaiter:
     """Reusable wait set of rclpy that lets the calling thread wait for messages and requests.
 
@@ -54,33 +58,46 @@ class EntityWaiter:
         self._held = ExitStack()  # keeps the handles of the entities from being destroyed
         self._subscriptions: dict[int, Any] = {}  # the keys are addresses of handles
         self._services: dict[int, Any] = {}  # the keys are addresses of handles
+        self._waitables: list[Any] = []
         self._wait_set: Any = None
 
     def use(self, entities: tuple[Any, ...]) -> None:
-        """Set the subscriptions and services to wait for, and release the handles of all others."""
+        """Set the entities to wait for, and release the handles of all others.
+
+        Args:
+            entities: Subscriptions, services and waitables, such as action servers.
+        """
         held, self._held, self._used = self._held, ExitStack(), entities
-        self._subscriptions, self._services = {}, {}
+        self._subscriptions, self._services, self._waitables = {}, {}, []
         for entity in entities:
-            kind = self._services if hasattr(entity, "srv_type") else self._subscriptions
             with suppress(self._rcl.InvalidHandle):  # raised if the entity is already destroyed
+                if hasattr(entity, "add_to_wait_set"):
+                    self._held.enter_context(entity)
+                    self._waitables.append(entity)
+                    continue
+                kind = self._services if hasattr(entity, "srv_type") else self._subscriptions
                 self._held.enter_context(entity.handle)
                 kind[entity.handle.pointer] = entity
         held.close()
-        counts = len(self._subscriptions), 1, 0, 0, len(self._services), 0
+        counts = [len(self._subscriptions), 1, 0, 0, len(self._services), 0]
+        for waitable in self._waitables:
+            needs = waitable.get_num_entities()
+            for i, kind_of_entity in enumerate(WAIT_SET_KINDS):
+                counts[i] += getattr(needs, f"num_{kind_of_entity}")
         self._wait_set = self._rcl.WaitSet(*counts, self._context.handle)
 
     def wait(self, entities: tuple[Any, ...], guard: Any, timeout: float) -> list[Any]:
-        """Wait until a message or request arrives for a subscription or service.
+        """Wait until a message or request arrives for one of several entities.
 
         Args:
-            entities: Subscriptions and services to wait for. While they do not change, pass the
-                same tuple object at each call; a new tuple object rebuilds the wait set.
+            entities: Subscriptions, services and waitables to wait for. While they do not change,
+                pass the same tuple object at each call; a new tuple object rebuilds the wait set.
             guard: rclpy guard condition; triggering it ends the wait.
             timeout: Maximum time to wait [s].
 
         Returns:
-            Subscriptions with a message and services with a request. The list is empty if the wait
-            ended by the timeout or by the guard condition.
+            Subscriptions with a message, services with a request, and waitables that are ready. The
+            list is empty if the wait ended by the timeout or by the guard condition.
         """
         if entities is not self._used or self._wait_set is None:
             self.use(entities)
@@ -90,12 +107,56 @@ class EntityWaiter:
             wait_set.add_subscription(subscription.handle)
         for service in self._services.values():
             wait_set.add_service(service.handle)
+        for waitable in self._waitables:
+            waitable.add_to_wait_set(wait_set)
         wait_set.add_guard_condition(guard.handle)
         wait_set.wait(max(0, int(timeout * 1e9)))
         found = [self._subscriptions[p] for p in wait_set.get_ready_entities("subscription")]
         if self._services:
-            found += [self._services[p] for p in wait_set.get_ready_entities("service")]
-        return found
+            ready = wait_set.get_ready_entities("service")  # contains services of waitables too
+            found += [self._services[p] for p in ready if p in self._services]
+        return found + [each for each in self._waitables if each.is_ready(wait_set)]
+
+
+def serve_waitable(waitable: Any) -> None:
+    """Run the callbacks of a waitable that is ready, such as an action server, in this thread."""
+    _run_to_end(waitable.execute(waitable.take_data()))
+
+
+def begin_goal(goal_handle: Any) -> None:
+    """Set the status of an accepted goal of an action to "executing", unless it is being cancelled.
+
+    The public function for this also lets an executor run the goal. Executors of rclpy run all
+    callbacks of a node, and wake for each of its messages.
+
+    Args:
+        goal_handle: An :class:`rclpy.action.server.ServerGoalHandle`.
+    """
+    if not goal_handle.is_cancel_requested:
+        events = import_module("rclpy.impl.implementation_singleton").rclpy_implementation
+        goal_handle._update_state(events.GoalEvent.EXECUTE)
+
+
+def send_result(server: Any, goal_handle: Any, result: Any) -> None:
+    """Send the result of a goal whose status is final to clients that ask for it, also later.
+
+    Args:
+        server: An :class:`rclpy.action.ActionServer`.
+        goal_handle: An :class:`rclpy.action.server.ServerGoalHandle` of this server.
+        result: Result message of the action.
+    """
+    _run_to_end(server._execute_goal(lambda _: result, goal_handle))
+
+
+def _run_to_end(coroutine: Any) -> None:
+    """Run a coroutine that does not wait.
+
+    Raises:
+        RuntimeError: If the coroutine waits.
+    """
+    with suppress(StopIteration):
+        coroutine.send(None)
+        raise RuntimeError(f"{coroutine!r} waits; only coroutines that do not wait are supported")
 
 
 # Handler of a websocket server that takes a connection and a request. It returns a response that

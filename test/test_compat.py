@@ -65,6 +65,55 @@ def test_requests_are_waited_for_and_answered_later(node):
     executor.shutdown()
 
 
+def test_goals_of_actions_are_served_and_ended_without_an_executor(node):
+    action = pytest.importorskip("moveit_msgs.action", reason="needs moveit_msgs").ExecuteTrajectory
+    from rclpy.action import ActionClient, ActionServer
+    from rclpy.callback_groups import ReentrantCallbackGroup
+    from rclpy.executors import SingleThreadedExecutor
+    from rclpy.node import Node
+
+    class Unserved(ReentrantCallbackGroup):
+        def can_execute(self, entity):
+            return False
+
+    handles = []
+    server = ActionServer(
+        node, action, "act", print, callback_group=Unserved(),
+        handle_accepted_callback=handles.append,
+    )  # fmt: skip
+    other = Node("asking", context=node.context, use_global_arguments=False)
+    executor = SingleThreadedExecutor(context=node.context)
+    executor.add_node(other)
+    client = ActionClient(other, action, "act")
+    waiter, guard = compat.EntityWaiter(node.context), node.create_guard_condition(print)
+    assert client.wait_for_server(120.0)
+
+    def serve_until(done):
+        for _ in range(2400):
+            for ready in waiter.wait((server,), guard, 0.02):
+                assert ready is server
+                compat.serve_waitable(ready)
+            executor.spin_once(timeout_sec=0.02)
+            if done():
+                return
+        raise AssertionError("no answer in 2400 waits")
+
+    sent = client.send_goal_async(action.Goal())
+    serve_until(sent.done)
+    (handle,) = handles
+    compat.begin_goal(handle)
+    asked = sent.result().get_result_async()
+    handle.succeed()
+    compat.send_result(server, handle, action.Result())
+    serve_until(asked.done)
+    assert asked.result().status == 4, "succeeded"
+    waiter.use(())
+    client.destroy()
+    server.destroy()
+    executor.shutdown()
+    other.destroy_node()
+
+
 def test_numba_entry_gives_the_result_of_the_kernel():
     """It computes the same, in the arrays that it is given."""
     from dls_ik.core.limiter import advance

@@ -96,13 +96,13 @@ def test_package_xml_declares_all_that_is_imported() -> None:
 
 
 def test_the_extra_for_ros_installs_the_message_packages_that_are_imported() -> None:
-    """Except those that rclpy brings, and moveit_msgs, which only underlay/ builds."""
+    """Except those that rclpy brings, and those that only underlay/ builds."""
     messages = {
         name
         for name in imported_names(ROOT / "dls_ik")
         if re.search(r"_(msgs|srvs|interfaces)$", name)
     }
-    needed = messages - {"builtin_interfaces", "rcl_interfaces", "moveit_msgs"}
+    needed = messages - {"builtin_interfaces", "rcl_interfaces", "moveit_msgs", "control_msgs"}
     assert needed == {name.replace("-", "_") for name in re.findall(r'"ros-([a-z-]+)",', SETUP)}
 
 

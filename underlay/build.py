@@ -36,7 +36,9 @@ PACKAGES = (
     "object_recognition_msgs",
     "octomap_msgs",
     "moveit_msgs",
+    "control_msgs",
 )  # each package follows those that it depends on
+INTERFACE_KINDS = ("action", "msg", "srv")
 PREFIX = Path(sys.prefix)
 SITE_PACKAGES = Path(sysconfig.get_path("platlib"))
 TYPE_SUPPORTS = ("rosidl_typesupport_fastrtps_c", "rosidl_typesupport_introspection_c")
@@ -113,7 +115,9 @@ def generate_sources(package: str, build: Path) -> None:
 
     # Every generator parses every file, which takes as long as everything else that it does.
     parser.parse_idl_string = functools.cache(parser.parse_idl_string)
-    definitions = sorted((HERE / package).glob("[ms][sr][gv]/*.[ms][sr][gv]"))
+    definitions = sorted(
+        path for kind in INTERFACE_KINDS for path in (HERE / package).glob(f"{kind}/*.{kind}")
+    )
     include_paths = [str(PREFIX / "share"), str(build / "share")]
     idl_files = translate(
         package_name=package,
@@ -130,8 +134,24 @@ def generate_sources(package: str, build: Path) -> None:
         output_path=build / "share" / package,
     )
     for kind, generator in by_kind.items():
-        more = {"type_description_files": hashes} if kind == KINDS[0] else {}
-        generator.generate(package, list(idl_files), include_paths, build / kind / package, **more)
+        if kind != KINDS[0]:
+            generator.generate(package, list(idl_files), include_paths, build / kind / package)
+            continue
+        # The generator of C finds a type description by the name of the file without its folder,
+        # and an action may have the name of a message.
+        for folder in INTERFACE_KINDS:
+            files = [path for path in idl_files if in_folder(path, folder)]
+            known = [path for path in hashes if in_folder(path, folder)]
+            if files:
+                output = build / kind / package
+                generator.generate(
+                    package, files, include_paths, output, type_description_files=known
+                )
+
+
+def in_folder(path: str | Path, folder: str) -> bool:
+    """Return whether a file, named as PATH or as PREFIX:PATH, is directly in a folder."""
+    return Path(str(path).replace(":", "/")).parent.name == folder
 
 
 def include_flags(build: Path) -> list[str]:
@@ -273,8 +293,8 @@ def install_share(package: str, build: Path) -> None:
     shutil.rmtree(share, ignore_errors=True)
     interfaces = set()
     for folder in (HERE / package, build / "share" / package):
-        for path in sorted(folder.glob("[ms][sr][gv]/*")):
-            if path.suffix in {".msg", ".srv", ".idl", ".json"}:
+        for path in sorted(folder.glob("*/*")):
+            if path.suffix in {".msg", ".srv", ".action", ".idl", ".json"}:
                 interfaces.add(path.relative_to(folder))
                 replace(path, share / path.relative_to(folder))
     replace(HERE / package / "package.xml", share / "package.xml")

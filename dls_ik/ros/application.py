@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
 from rclpy.node import Node
 from rclpy.task import Future
@@ -45,6 +46,9 @@ from dls_ik.scene.srdf import Srdf
 from dls_ik.servo.options import GENTLE_TIP_ACCELERATION, motion_limits
 from dls_ik.text import escape, listing
 from dls_ik.warm_up import SCENE_USES, can_keep_kernels
+
+if TYPE_CHECKING:
+    from dls_ik.ros.actions.motion_actions import MotionActions
 
 MAX_KERNEL_BUILDS = 20  # maximum number of builds of missing kernels that one robot waits for
 THREAD_SWITCH_INTERVAL = 3e-4  # [s] less than a cycle; Python's default is 5 ms
@@ -140,6 +144,7 @@ class Application:
         )
         self._loop.cycle.set_hold_check(self._scenes.check_stream)
         self._services = ServiceServer(node, self.arm, current, frames, live.current, self._scenes)
+        self._actions = self._new_actions(node, live.current)
         TypeMonitor(node)
         live.on_change(self._change)
 
@@ -175,6 +180,8 @@ class Application:
             self._use(self._first)
         self._loop.start()
         self._services.start()
+        if self._actions is not None:
+            self._actions.start()
 
     def stop(self) -> None:
         """Stop the services, the scene and the servo loop."""
@@ -184,7 +191,21 @@ class Application:
         self._scenes.close()
         self._services.close()
         self._loop.stop()
+        if self._actions is not None:
+            self._actions.close()
         self._executor.shutdown(wait=False, cancel_futures=True)
+
+    def _new_actions(self, node: Node, parameters: Parameters) -> "MotionActions | None":
+        """Return the actions that the parameters demand; None if they demand none."""
+        if not (parameters.motion_actions or parameters.move_group_interface):
+            return None
+        try:  # not imported at the top, because the imports take time
+            from dls_ik.ros.actions.motion_actions import MotionActions
+        except ImportError as error:
+            node.get_logger().warning(f"no actions are served: {error}; install control_msgs")
+            return None
+        loop, scenes = self._loop, self._scenes
+        return MotionActions(node, parameters, self.arm, loop.cycle, self._frames, scenes)
 
     def arm(self) -> Arm:
         """Return the arm in use.

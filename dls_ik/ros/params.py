@@ -289,6 +289,19 @@ class Parameters(GroupsParameters):
         read_only=True,
     )
 
+    # Actions and planning
+    motion_actions: bool = parameter(
+        True,
+        "serve the actions ~/follow_joint_trajectory and ~/move_to_pose",
+        read_only=True,
+    )
+    move_group_interface: bool = parameter(
+        False,
+        "serve the planning services and the actions of move_group: plan_kinematic_path, "
+        "compute_cartesian_path, execute_trajectory and move_action; keep false beside move_group",
+        read_only=True,
+    )
+
     # Limits of requests
     service_threads: int = parameter(
         2,

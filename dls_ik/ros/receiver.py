@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Subscriptions and services whose messages one thread receives without an rclpy executor.
+"""Subscriptions, services and actions whose messages one thread receives without an executor.
 
 An rclpy executor takes 0.3 ms more per message, because it builds a wait set of all entities of the
 node before and after each message. The executor also wakes a second thread.
@@ -47,7 +47,7 @@ class MessageReceiver(CallbackGroup):
     def __init__(self, node: Node, log: Throttle) -> None:
         super().__init__()
         self._node, self._log = node, log
-        self._entities: tuple[Subscription | Service, ...] = ()
+        self._entities: tuple[Any, ...] = ()  # subscriptions, services and waitables
         self._waiter = compat.EntityWaiter(node.context)
         self._sending = threading.Lock()  # rcl allows one sending thread at a time
         self._closed = threading.Event()
@@ -95,6 +95,10 @@ class MessageReceiver(CallbackGroup):
         self._use((*self._entities, service))
         return service
 
+    def use_waitable(self, waitable: Any) -> None:
+        """Serve a waitable, such as an action server, that was created with this group."""
+        self._use((*self._entities, waitable))
+
     def destroy_subscription(self, subscription: Subscription) -> None:
         """Destroy a subscription of this group, after the current wait ends.
 
@@ -120,7 +124,7 @@ class MessageReceiver(CallbackGroup):
         Return when messages were handled, when :meth:`wake` or :meth:`close` is called, or after
         `timeout` [s]. Always call this method in the same thread.
         """
-        taken: Subscription | Service | None = None
+        taken: Any = None
         try:
             for taken in self._waiter.wait(self._entities, self._guard, timeout):
                 self._take(taken)
@@ -135,8 +139,10 @@ class MessageReceiver(CallbackGroup):
             self.receive()
         self.release()
 
-    def _take(self, entity: Subscription | Service) -> None:
-        if isinstance(entity, Service):
+    def _take(self, entity: Any) -> None:
+        if hasattr(entity, "take_data"):
+            compat.serve_waitable(entity)
+        elif isinstance(entity, Service):
             request, header = entity.handle.service_take_request(entity.srv_type.Request)
             if header is not None:
                 entity.callback(request, OneReply(partial(self._reply, entity, header)))
@@ -165,7 +171,7 @@ class MessageReceiver(CallbackGroup):
         self._closed.set()
         self.wake()
 
-    def _use(self, entities: Sequence[Subscription | Service]) -> None:
+    def _use(self, entities: Sequence[Any]) -> None:
         self._entities = tuple(entities)
         self.wake()
 

@@ -112,6 +112,7 @@ class PathLimits(NamedTuple):
     upper: Array  # (n,) upper bounds on random configurations [rad or m]
     max_nodes: int = MAX_TREE_NODES  # maximum number of configurations in both trees together
     seed: int = 0  # seed of the random configurations
+    timeout: float = SEARCH_TIMEOUT  # [s] maximum time of the search
 
 
 def path_limits(
@@ -201,7 +202,7 @@ class _PathSearch:
         self._world, self._start, self._limits = world, start, limits
         self._pairs = path_pairs(world) if pairs is None else pairs
         self._rng = np.random.default_rng(limits.seed)
-        self._until = time.perf_counter() + SEARCH_TIMEOUT
+        self._until = time.perf_counter() + min(limits.timeout, SEARCH_TIMEOUT)
         self._checks = 0  # number of path segments that were checked
 
     def run(self, goals: Array) -> JointPath:

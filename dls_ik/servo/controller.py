@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from concurrent.futures import Executor
+from types import NoneType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,6 +25,7 @@ from dls_ik.model.robot import RobotModel, checked_robot
 from dls_ik.scene.planning_scene import PlanningScene
 from dls_ik.servo.followed_frames import find_frame
 from dls_ik.servo.guard import TightPair
+from dls_ik.servo.joint_target import JointTarget, MotionEnd
 from dls_ik.servo.knots import Knots, trajectory_knots
 from dls_ik.servo.local_ik import LocalIk, ServoStep
 from dls_ik.servo.lower_levels import StackValues
@@ -54,7 +56,7 @@ from dls_ik.servo.targets import (
     checked_twist,
 )
 from dls_ik.servo.tip_targets import HOLDS, TipTargets, held_statuses
-from dls_ik.servo.tracker import Tracked, build_tracker
+from dls_ik.servo.tracker import NO_SPEED, Tracked, build_tracker
 from dls_ik.servo.workspace import Bound
 from dls_ik.solver.poses import checked_pose, checked_poses
 from dls_ik.solver.task import Tasks
@@ -78,6 +80,7 @@ STATES_LIMITED_BY_PAIR = frozenset(
         ServoState.STALLED,
     }
 )
+TIMED_TARGETS = (TrajectoryTarget, TipTargets, JointTarget)  # types of targets that can be delayed
 NO_MEASUREMENT = f"{AWAITS_STATES}, because the motion starts at the measured joint positions"
 STALL_HOLD_REASON = "the loop stalled; waiting for joint states"
 
@@ -334,7 +337,7 @@ class Controller:
         """
         self._tracker.seed(q)
         self._rest = self._previous_rest
-        if isinstance(self._stream.target, TrajectoryTarget | TipTargets):
+        if isinstance(self._stream.target, TIMED_TARGETS):
             self._stream.target.interrupt()
 
     def resume_after_gap(self, q: Array) -> None:
@@ -345,7 +348,7 @@ class Controller:
         """
         self._seed(q)
         self._rest = self._rest.restarted()
-        if isinstance(self._stream.target, TrajectoryTarget | TipTargets):
+        if isinstance(self._stream.target, TIMED_TARGETS):
             self._stream.target.interrupt()
 
     def expect_measurements(self, since: float) -> None:
@@ -470,6 +473,42 @@ class Controller:
         start = now + max(-age, 0.0)
         self._follow(TrajectoryTarget(poses, interval, start, self._metric[1]), now, frame)
 
+    def follow_joints(self, target: JointTarget, now: float) -> None:
+        """Follow a joint trajectory that starts at the current command.
+
+        If the arm is not at the start of the trajectory, the trajectory ends at once, and the
+        current motion continues unchanged.
+
+        Args:
+            target: Trajectory of all joints of the robot, which no controller has followed before.
+            now: Current time [s].
+
+        Raises:
+            OptionError: If `now` is not finite.
+            HeldError: If the controller is paused or in a fault.
+        """
+        now = checked_time("now", now)
+        self._check_not_latched()
+        reason = target.start_error(self._tracker.limiter.q)
+        if reason:
+            target.end(MotionEnd.REFUSED, reason)
+        else:
+            self._rest = self._rest.with_target(now)
+            self._change(Event.TARGET, target=target)
+
+    def is_following(self, target: JointTarget) -> bool:
+        """Return whether the arm follows, or holds at the end of, a joint trajectory."""
+        return self._stream.target is target
+
+    def stop(self, reason: str = "") -> None:
+        """Stop the arm and wait for a new target; do not clear a pause or a fault.
+
+        Args:
+            reason: Why the arm stops; status messages include this text.
+        """
+        self._change(Event.STOP, reason)
+        self._rest = self._rest.restarted()
+
     def refuse(self, reason: str, tip: str | None = None) -> None:
         """Stop the arm and hold it because a target is invalid.
 
@@ -556,18 +595,30 @@ class Controller:
             if fault:
                 self._change(Event.FAILURE, fault)
         target = self._stream.target
-        if target is not None and target.has_timed_out(now):
+        if not isinstance(target, (JointTarget, NoneType)) and target.has_timed_out(now):
             self._end_stream(target, now)
         if self._stream.target is not None and is_blind:
             return self._held_output(ServoState.WAITING, NO_MEASUREMENT)
         waits = self.options.supervised and measured is None
         waits = waits and self._supervision.is_silence_excused(now)
         output = self._advance(now, elapsed, waits)
+        if isinstance(self._stream.target, JointTarget):
+            self._judge(self._stream.target, measured, output)
         self._supervision.record_command(now, self._tracker.limiter.q)
         return output
 
-    def _change(self, event: Event, reason: str = "", target: Target | None = None) -> None:
+    def _change(
+        self, event: Event, reason: str = "", target: Target | JointTarget | None = None
+    ) -> None:
+        before = self._stream.target
         self._stream = transition(self._stream, event, reason, target)
+        if isinstance(before, JointTarget) and self._stream.target is not before:
+            if event is Event.TARGET:
+                before.end(MotionEnd.PREEMPTED, "another target replaced the trajectory")
+            else:
+                before.end(
+                    MotionEnd.STOPPED, f"the arm was stopped: {reason or event.name.lower()}"
+                )
 
     def _check_not_latched(self) -> None:
         """Raise a HeldError if the controller is paused or in a fault."""
@@ -601,6 +652,8 @@ class Controller:
     def _target(self, frame: int) -> Target | None:
         """Return the target of a followed frame, given by its index; None without one."""
         target = self._stream.target
+        if isinstance(target, JointTarget):
+            return None
         return target.tips[frame].target if isinstance(target, TipTargets) else target
 
     def _is_finishing(self, frame: int) -> bool:
@@ -682,6 +735,8 @@ class Controller:
     def _adapt_target(self) -> None:
         """Apply the frames and options of this controller to a target taken over from another."""
         before, options = self._stream.target, self.options
+        if isinstance(before, JointTarget):
+            return
         target: Target | None = before
         if before is not None and not self._is_single:
             targets = TipTargets(self.frames)
@@ -700,6 +755,14 @@ class Controller:
             if isinstance(each, TwistTarget):
                 each.timeout, each.lookahead = options.target_timeout, options.twist_lookahead
                 each.allowed_share = self._tracker.twist_share
+
+    def _judge(self, target: JointTarget, measured: Array | None, output: ServoOutput) -> None:
+        """End a joint trajectory that is complete; stop the arm if the trajectory has failed."""
+        pair, is_stopped = self._tracker.limiting_pair, self.options.scale == 0.0
+        cause = NO_SPEED if is_stopped else "" if pair is None else str(pair)
+        reason = target.judge(measured, output.q, cause)
+        if reason:
+            self.stop(f"joint trajectory aborted: {reason}")
 
     def _is_supervising(self) -> bool:
         """Return whether this cycle must compare the measurement with the commands.
@@ -720,8 +783,11 @@ class Controller:
         """
         target, tracker = self._stream.target, self._tracker
         tracked = None
-        if waits and isinstance(target, TrajectoryTarget | TipTargets):
+        if waits and isinstance(target, TIMED_TARGETS):
             target.interrupt()
+        elif isinstance(target, JointTarget):
+            tracked = tracker.follow_joints(target, now, dt)
+            T_d = tracker.local_ik.pose_at(target.reference)
         elif target is not None and not waits:
             if isinstance(target, TipTargets) and target.needs_poses():
                 target.hold_at(tracker.local_ik.pose_at(tracker.limiter.stopping_point()))

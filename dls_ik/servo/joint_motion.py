@@ -245,6 +245,37 @@ class TimedPath:
         q: Array = self.path[0] + passed @ self._changes
         return q
 
+    def knots(self, min_interval: float) -> tuple[Array, Array, Array]:
+        """Return points between which the trajectory is a polynomial of degree 3 or less.
+
+        Args:
+            min_interval: Minimum time between two points [s].
+
+        Returns:
+            Times (k,) [s], positions (k, n) [rad or m] and velocities (k, n) [rad/s or m/s].
+        """
+        half = 0.5 * self._durations
+        ends = (-half, self._ramps - half, half - self._ramps, half)
+        times = np.unique(np.concatenate([self._centres + end for end in ends]).clip(0.0))
+        kept = np.concatenate([[True], np.diff(times) > min_interval])
+        times = times[kept]
+        if len(times) < 2:
+            times = np.array([0.0, max(self.duration, 2.0 * min_interval)])
+        times[-1] = max(self.duration, times[-2] + min_interval)
+        q = np.array([self.at(t) for t in times])
+        return times, q, np.array([self._velocity_at(t) for t in times])
+
+    def _velocity_at(self, t: float) -> Array:
+        """Return the velocities (n,) at a time [s]."""
+        h, w = self._durations, self._ramps
+        x = np.clip(t - self._centres + 0.5 * h, 0.0, h)  # time since the start of each change
+        with np.errstate(divide="ignore", invalid="ignore"):
+            squares = x**2 - np.maximum(x - w, 0.0) ** 2 - np.maximum(w - (h - x), 0.0) ** 2
+            share = np.where(w > 1e-6 * h, squares / (2.0 * w * (h - w)), x / h)
+        share = np.where(t - self._centres >= 0.5 * h, 1.0, np.nan_to_num(share))
+        v: Array = share @ self._changes
+        return v
+
     def remaining_path(self, t: float) -> Array:
         """Return the configurations (k, n) of the path that remains after time t [s]."""
         ahead = self._corners > t

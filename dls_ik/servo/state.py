@@ -7,6 +7,7 @@ import math
 from typing import NamedTuple
 
 from dls_ik.core.types import Array
+from dls_ik.servo.joint_target import JointTarget
 from dls_ik.servo.local_ik import ServoStep
 from dls_ik.servo.scene_state import NearPair
 from dls_ik.servo.targets import Target
@@ -97,6 +98,7 @@ class Event(enum.Enum):
     FINISH = (ServoState.FOLLOWING, _ALL - {ServoState.FOLLOWING})
     PAUSE = (ServoState.PAUSED, frozenset({ServoState.FAULT}))
     RESUME = (ServoState.WAITING, _ALL - {ServoState.PAUSED})
+    STOP = (ServoState.WAITING, LATCHED)  # the end of a motion before its goal
     RESET = (ServoState.WAITING, frozenset[ServoState]())
     FAILURE = (ServoState.FAULT, frozenset[ServoState]())
 
@@ -107,7 +109,7 @@ class StreamState(NamedTuple):
     # WAITING, FOLLOWING, REFUSED, TIMED_OUT, PAUSED or FAULT
     state: ServoState = ServoState.WAITING
     reason: str = ""
-    target: Target | None = None  # None unless the state is FOLLOWING
+    target: Target | JointTarget | None = None  # None unless the state is FOLLOWING
     has_started: bool = False  # whether a target was accepted since start, reset or resume
 
     @property
@@ -122,7 +124,10 @@ class StreamState(NamedTuple):
 
 
 def transition(
-    before: StreamState, event: Event, reason: str = "", target: Target | None = None
+    before: StreamState,
+    event: Event,
+    reason: str = "",
+    target: Target | JointTarget | None = None,
 ) -> StreamState:
     """Return the state after an event; return `before` if the event is ignored in that state.
 

@@ -65,6 +65,8 @@ RULES = (
     Rule(r"ros2 run (tf2_ros|joy|teleop_twist_joy|spacenav) ", Way.LEAVE, "comes with ROS 2"),
     Rule(r"scripts/audit", Way.LEAVE, "asks a service in the network"),
     Rule(r"ros2 security ", Way.LEAVE, "sros2 has no wheels"),
+    Rule(r"ros2 action send_goal ", Way.LEAVE, "comes with ROS 2; see test_node_actions.py"),
+    Rule(r"ik_node .*--params-file robot.yaml", Way.LEAVE, "the reader's; see test_pymoveit2.py"),
     Rule(r"ik_node .*--enclave ", Way.LEAVE, "needs the keys of sros2"),
     # ROS 2
     Rule(r"ros2 launch dls_ik ", Way.LAUNCH, "launch comes with ROS 2; see test/launch"),

@@ -22,11 +22,21 @@ SPACE, NODE = "/policy", "dls_ik"
 
 def allowed(kind, permission):
     """The full names that the policy allows."""
-    found = set()
+    found = of_actions(kind, permission)
     for group in ET.parse(POLICY).getroot().iter(f"{kind}s"):
         if group.get(permission) == "ALLOW":
             found |= {full_name(entry.text) for entry in group.iter(kind)}
     return found
+
+
+def of_actions(kind, permission):
+    """The full names of the topics and services of the actions that the policy allows."""
+    parts = {
+        ("topic", "publish"): ("feedback", "status"),
+        ("service", "reply"): ("send_goal", "cancel_goal", "get_result"),
+    }.get((kind, permission), ())
+    actions = ET.parse(POLICY).getroot().iter("action")
+    return {f"{full_name(each.text)}/_action/{part}" for each in actions for part in parts}
 
 
 def full_name(name):
@@ -43,7 +53,8 @@ def not_here():
         names = ("feedback", "update", "get_interactive_markers")
         missing |= {full_name(f"~/target/{name}") for name in names}
     is_humble = os.environ.get("ROS_DISTRO") == "humble"
-    return missing | ({full_name("~/get_type_description")} if is_humble else set())
+    on_humble = {full_name("~/get_type_description"), full_name("~/switch_command_type")}
+    return missing | (on_humble if is_humble else set())
 
 
 def test_policy_profile_names_the_node():
@@ -54,7 +65,7 @@ def test_policy_profile_names_the_node():
 def test_policy_permits_exactly_the_topics_and_services_of_the_node():
     outputs = "output_type:=joint_state,joint_trajectory,position_array"
     arguments = ["-r", f"__ns:={SPACE}", "-p", outputs, "-p", "use_sim_time:=true"]
-    arguments += ["-p", "interactive_marker:=true"]
+    arguments += ["-p", "interactive_marker:=true", "-p", "move_group_interface:=true"]
     with NodeProcess(*arguments) as node, Client(SPACE) as client:
         node.wait_for_line("waiting for a robot")
         driver = client.node.create_publisher(JointState, "joint_states", 1)

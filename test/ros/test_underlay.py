@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Tests that the moveit_msgs of this machine equal the published ones."""
+"""Tests that the message packages of this machine equal the published ones."""
 
 from __future__ import annotations
 
@@ -22,12 +22,47 @@ from dls_ik.model.rotations import transform
 from dls_ik.scene.messages import read_messages
 from dls_ik.scene.scene_message import scene_fields
 
+# Type hashes of version 1 of the definitions in the published packages
 PUBLISHED_HASHES = {
-    "GetPositionIK": "RIHS01_054ed6f6f71a09b01b5246c5d80beb4dacc6f444f58df039849c76292933e9e3",
-    "GetPositionFK": "RIHS01_2f16ec361a135d84b85a29385abeb9eeb025e39c09038bd6b2826645edc7edad",
-    "GetStateValidity": "RIHS01_e9fcd24ae0fd8c2f16d4afe397efaf03427d1f899fe91ecf6cb7f7f1c6ca8720",
-    "GetPlanningScene": "RIHS01_7ed7e96238b902174d985b0eb739ea08c95377e8e46a6a9014c22497faf79cd2",
-    "ApplyPlanningScene": "RIHS01_8e6134783db0987c0acedbfd2f16f608a8f7a54e83a7bbb372e851af419f4d72",
+    "moveit_msgs/srv/GetPositionIK": (
+        "054ed6f6f71a09b01b5246c5d80beb4dacc6f444f58df039849c76292933e9e3"
+    ),
+    "moveit_msgs/srv/GetPositionFK": (
+        "2f16ec361a135d84b85a29385abeb9eeb025e39c09038bd6b2826645edc7edad"
+    ),
+    "moveit_msgs/srv/GetStateValidity": (
+        "e9fcd24ae0fd8c2f16d4afe397efaf03427d1f899fe91ecf6cb7f7f1c6ca8720"
+    ),
+    "moveit_msgs/srv/GetPlanningScene": (
+        "7ed7e96238b902174d985b0eb739ea08c95377e8e46a6a9014c22497faf79cd2"
+    ),
+    "moveit_msgs/srv/ApplyPlanningScene": (
+        "8e6134783db0987c0acedbfd2f16f608a8f7a54e83a7bbb372e851af419f4d72"
+    ),
+    "moveit_msgs/srv/GetMotionPlan": (
+        "0e118e1d8d53d5fea8eea309fc06a58239fa0e617864127e7de8399ab7335b27"
+    ),
+    "moveit_msgs/srv/GetCartesianPath": (
+        "b19f501df5d378141d918199894c3ad24533e76021a880b15dc5d62fec8d7b1a"
+    ),
+    "moveit_msgs/srv/ServoCommandType": (
+        "2065f4daf271249330596d344ecd48f5c2d2a52e3b21b1fc56d99c52b8eeae22"
+    ),
+    "moveit_msgs/action/ExecuteTrajectory": (
+        "e1ed3386f275fc8cea91cc78701074f892e78e583be2f8063eea5616dd1065fc"
+    ),
+    "moveit_msgs/action/MoveGroup": (
+        "8c41d70908a2d26b564ddac31e9710f697a753bbd2a4d229542f76271daefc0b"
+    ),
+    "control_msgs/action/FollowJointTrajectory": (
+        "ff29901b2693f5deb847e96084a1c2cdb26e70b7c847be21859b70a55fb29cf0"
+    ),
+    "control_msgs/action/GripperCommand": (
+        "e17c0e644eccf14bea84a0a93e0977182872c2eb7873ca6694900059b46dbc84"
+    ),
+    "control_msgs/msg/JointJog": (
+        "ba249455a20f70168a1acb7bf43b776b72ff1f7eb5fc4cfea443f749e963c6e7"
+    ),
 }
 
 
@@ -40,11 +75,11 @@ class TypeHash(ctypes.Structure):
         return f"RIHS{self.version:02d}_{bytes(self.value).hex()}"
 
 
-def compiled_hash(module: ModuleType, service: str) -> str:
+def compiled_hash(module: ModuleType, interface: str) -> str:
     """Ask the compiled type support for the hash that it announces to others."""
     library = ctypes.CDLL(str(module.__file__))
     try:
-        get_type_hash = getattr(library, f"moveit_msgs__srv__{service}__get_type_hash")
+        get_type_hash = getattr(library, f"{interface.replace('/', '__')}__get_type_hash")
     except AttributeError:
         pytest.skip("this ROS distribution has no type hashes")
     get_type_hash.restype = ctypes.POINTER(TypeHash)
@@ -56,12 +91,15 @@ def is_built_from_underlay() -> bool:
     return Path(sys.prefix) in Path(messages.__file__).parents
 
 
-@pytest.mark.parametrize("service", PUBLISHED_HASHES)
-def test_type_hash_is_the_published_one(service: str) -> None:
-    found = compiled_hash(import_type_support("moveit_msgs"), service)
+@pytest.mark.parametrize("interface", PUBLISHED_HASHES)
+def test_type_hash_is_the_published_one(interface: str) -> None:
+    package = interface.partition("/")[0]
+    found = compiled_hash(import_type_support(package), interface)
+    if not is_built_from_underlay() and package == "control_msgs":
+        pytest.skip("the distribution has its own version of control_msgs")
     if not is_built_from_underlay() and not hasattr(MoveItErrorCodes, "source"):
         pytest.skip("this moveit_msgs is older than the published hashes (2.4)")
-    assert found == PUBLISHED_HASHES[service]
+    assert found == f"RIHS01_{PUBLISHED_HASHES[interface]}"
 
 
 def test_underlay_messages_include_servo_status() -> None:

@@ -24,6 +24,7 @@ KINDS = (
     "rosidl_typesupport_fastrtps_c",
     "rosidl_typesupport_introspection_c",
 )
+KINDS_OF_SOURCES = ("action", "msg", "srv")
 INDEX = PREFIX / "share" / "ament_index" / "resource_index"
 PROGRAM = r"""
 #include <dlfcn.h>
@@ -57,6 +58,11 @@ pytestmark = pytest.mark.skipif(
     PREFIX not in Path(moveit_msgs.__file__).parents,
     reason="moveit_msgs comes from a ROS installation",
 )
+
+
+def sources(package: str) -> list[Path]:
+    """The definitions of messages, services and actions of a package."""
+    return [path for kind in KINDS_OF_SOURCES for path in UNDERLAY.glob(f"{package}/*/*.{kind}")]
 
 
 def libraries() -> list[Path]:
@@ -133,7 +139,7 @@ def test_type_supports_are_loaded_by_a_c_program(
 
 
 def test_the_index_lists_the_packages_and_their_interfaces() -> None:
-    assert PACKAGES == ["moveit_msgs", "object_recognition_msgs", "octomap_msgs"]
+    assert PACKAGES == ["control_msgs", "moveit_msgs", "object_recognition_msgs", "octomap_msgs"]
     for package in PACKAGES:
         share = PREFIX / "share" / package
         assert (INDEX / "packages" / package).is_file()
@@ -141,8 +147,7 @@ def test_the_index_lists_the_packages_and_their_interfaces() -> None:
             UNDERLAY / package / "package.xml"
         ).read_bytes()
         listed = (INDEX / "rosidl_interfaces" / package).read_text().splitlines()
-        sources = (UNDERLAY / package).glob("*/*.[ms][sr][gv]")
-        written = sorted(str(path.relative_to(UNDERLAY / package)) for path in sources)
+        written = sorted(str(path.relative_to(UNDERLAY / package)) for path in sources(package))
         assert [name for name in listed if not name.endswith(".idl")] == written
         assert [name for name in listed if not (share / name).is_file()] == []
         for name in written:
@@ -154,10 +159,9 @@ def test_run_dependencies_are_packages_of_the_index() -> None:
     for package in PACKAGES:
         needed = (INDEX / "package_run_dependencies" / package).read_text().split(";")
         assert [name for name in needed if not (INDEX / "packages" / name).is_file()] == []
-        interfaces = UNDERLAY.glob(f"{package}/*/*.[ms][sr][gv]")
         used = {
             found
-            for path in interfaces
+            for path in sources(package)
             for found in re.findall(r"^([a-z_]+)/\w+", path.read_text(), re.MULTILINE)
         }
         assert used - {package} <= set(needed)

@@ -49,6 +49,7 @@ def test_events_lead_to_documented_states(state):
         Event.FINISH: state,
         Event.PAUSE: S.FAULT if state is S.FAULT else S.PAUSED,
         Event.RESUME: S.WAITING if state is S.PAUSED else state,
+        Event.STOP: state if is_latched else S.WAITING,
         Event.RESET: S.WAITING,
         Event.FAILURE: S.FAULT,
     }

@@ -83,7 +83,7 @@ def ik_slices(
     if not result.success:
         if request.scene is not None and not request.scene.snapshot.exact:
             note = _join(note, APPROXIMATE_NOTE)
-        raise RequestError(Code.NO_IK_SOLUTION, _join(_failure(result), note))
+        raise RequestError(Code.NO_IK_SOLUTION, _join(failure_words(result), note))
     found = problem.solver.robot.named(result.q)
     response = _ik_response(arm.tree, {**context.values, **found})
     return Solution(response, _join(_success(result), note))
@@ -138,7 +138,8 @@ def _success(result: IkResult) -> str:
     return f"solved to {_errors(result)} in {1e3 * result.duration:.3g} ms"
 
 
-def _failure(result: IkResult) -> str:
+def failure_words(result: IkResult) -> str:
+    """Return why a result is not a solution, for the message of a response."""
     reason, time_spent = result.status.explanation, f"solver time {1e3 * result.duration:.3g} ms"
     if result.pair_in_the_way is not None:
         pair = " and ".join(map(quoted, result.pair_in_the_way))

@@ -119,10 +119,10 @@ def read_ik_request(
     timeout = min(asked, arm.parameters.max_timeout)
     note = f"the timeout of {asked:g} s was shortened to the parameter max_timeout, {timeout:g} s"
     constraints = message.constraints
-    is_constrained = _count_constraints(constraints) > 0
+    is_constrained = count_constraints(constraints) > 0
     links, poses = _links_and_poses(message)
     _check_size((message.group_name, *links), poses, constraints, is_constrained)
-    scene, unchecked = _scene(message, arm, find_scene)
+    scene, unchecked = request_scene(message, arm, find_scene)
     return IkRequest(
         arm=arm,
         group=group,
@@ -139,13 +139,13 @@ def read_ik_request(
     )
 
 
-def _scene(
+def request_scene(
     message: Any, arm: Arm, find_scene: Callable[[Tree], PlanningScene]
 ) -> tuple[PlanningScene | None, str]:
     """Return the scene for the collision check of a request, and a note.
 
     Args:
-        message: Request message.
+        message: Request with the fields `avoid_collisions` and `robot_state`.
         arm: Arm in use.
         find_scene: See :func:`read_ik_request`.
 
@@ -221,7 +221,7 @@ def _links_and_poses(message: Any) -> tuple[tuple[str, ...], tuple[Any, ...]]:
     return tuple(map(strip_slash, links)), tuple(poses)
 
 
-def _count_constraints(given: Any) -> int:
+def count_constraints(given: Any) -> int:
     """Return the number of constraints on links and joints of ``moveit_msgs/Constraints``.
 
     Raises:

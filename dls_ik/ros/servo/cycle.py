@@ -21,6 +21,7 @@ from dls_ik.ros.servo.state_monitor import CurrentStateMonitor, JointPositions
 from dls_ik.ros.servo.target_buffer import Address, Arrival, apply_target, target_note
 from dls_ik.ros.util import Throttle
 from dls_ik.servo import Controller, ServoOutput, ServoState
+from dls_ik.servo.joint_target import JointTarget, MotionEnd
 from dls_ik.servo.knots import EARLIEST
 from dls_ik.servo.motion import StopPath
 from dls_ik.servo.state import AWAITS_STATES
@@ -33,6 +34,8 @@ STALL_CONSEQUENCE = (
 TARGET_IGNORED = "target ignored"
 MAY_BE_OLD = f"{TARGET_IGNORED}: it may have been queued while the loop stalled; send it again"
 STOPS_FOR_ROBOT = f"{TARGET_IGNORED}: the arm stops first, because the new robot has other joints"
+PREEMPTED_BY_TARGET = "a newer target arrived before the motion started"
+PREEMPTED_BY_GOAL = "a newer goal arrived before the motion started"
 NOTE_DURATION = 0.5  # [s] time for which a remark on a target is part of the status
 MAX_IN_STEP_PERIODS = 1.25  # maximum time between two cycles that are triggered by targets
 MAX_COAST_PERIODS = 2.0  # time after a command until the arm is at rest if no command follows
@@ -90,6 +93,8 @@ class ServoCycle:
         # Targets that wait until the arm may start, by tip and reference.
         self._pending: dict[Address, Arrival] = {}
         self._note = (-math.inf, "")  # time [s] and text of a remark on a target
+        self._goals: deque[tuple[float, JointTarget]] = deque()  # times of submission [s], goals
+        self._goal: JointTarget | None = None  # goal that waits until the arm may start
         self._check_hold: HoldCheck = lambda arm, now, values: ""
         self._hold_reason = ""  # empty: the arm may move
 
@@ -169,6 +174,14 @@ class ServoCycle:
         """Submit an action on the controller for the next cycle; callable from any thread."""
         self._actions.append((time.monotonic(), action))
 
+    def submit_goal(self, goal: JointTarget) -> None:
+        """Submit a joint trajectory for the next cycle; callable from any thread.
+
+        The newest target counts: the trajectory replaces earlier targets and trajectories, and a
+        later target or trajectory replaces it.
+        """
+        self._goals.append((time.monotonic(), goal))
+
     def current(self, arm: Arm) -> dict[str, float]:
         """Return current joint positions by name [rad or m]; callable from any thread.
 
@@ -247,15 +260,61 @@ class ServoCycle:
                 other joints replaces it.
         """
         since_stall, timeout = self._states.since_stall(now), arm.parameters.target_timeout
+        is_accepted = False
         for each in () if arrival is None else (arrival, *arrival.others):
             if each.freshness(now, since_stall, timeout) is Freshness.ACCEPT:
                 self._pending[each.tip, each.reference] = each
+                is_accepted = True
             else:
                 self._note = (now, MAY_BE_OLD)
         self._run_actions(arm)
+        self._take_goals(is_accepted)
+        if must_stop and self._goal is not None:
+            self._end_waiting_goal(MotionEnd.STOPPED, STOPS_FOR_ROBOT)
         if must_stop and self._pending:
             self._pending, self._note = {}, (now, STOPS_FOR_ROBOT)
             self._log.warn("leaving", STOPS_FOR_ROBOT)
+
+    def _take_goals(self, has_target: bool) -> None:
+        """Keep the newest of the waiting goals and targets.
+
+        Args:
+            has_target: Whether this cycle has accepted a target.
+        """
+        if has_target and self._goal is not None:
+            self._end_waiting_goal(MotionEnd.PREEMPTED, PREEMPTED_BY_TARGET)
+        while self._goals:
+            submitted, goal = self._goals.popleft()
+            if self._goal is not None:
+                self._end_waiting_goal(MotionEnd.PREEMPTED, PREEMPTED_BY_GOAL)
+            self._goal = goal
+            pending = self._pending.items()
+            self._pending = {key: each for key, each in pending if each.time > submitted}
+        if has_target and self._pending and self._goal is not None:
+            self._end_waiting_goal(MotionEnd.PREEMPTED, PREEMPTED_BY_TARGET)
+
+    def _end_waiting_goal(self, reason: MotionEnd, message: str) -> None:
+        goal, self._goal = self._goal, None
+        if goal is not None:
+            goal.end(reason, message)
+
+    def _start_goal(self, arm: Arm, now: float) -> None:
+        """Pass the waiting goal to the controller, unless the goal has ended, or has other joints.
+
+        Args:
+            arm: Arm in use.
+            now: Current time on the steady clock [s].
+        """
+        goal, self._goal = self._goal, None
+        if goal is None or goal.has_ended:
+            return
+        if goal.names != arm.robot.joint_names:
+            goal.end(MotionEnd.STOPPED, STOPS_FOR_ROBOT)
+            return
+        try:
+            arm.controller.follow_joints(goal, now)
+        except HeldError as error:
+            goal.end(MotionEnd.STOPPED, str(error))
 
     def _stop_without_driver(self, arm: Arm) -> None:
         arm.controller.reset()
@@ -278,9 +337,13 @@ class ServoCycle:
         reason = self._check_hold(arm, now, self._states.values) or arm.surroundings.hold_reason
         self._hold_reason = reason
         if reason and arm.controller.started and not arm.controller.hold_reason:
+            arm.controller.stop(reason)  # a trajectory ends with this reason
             arm.controller.reset()
+        may_follow = bool(arm.controller.hold_reason) or (may_start and not reason)
+        if self._goal is not None and (may_follow or self._goal.has_ended):
+            self._start_goal(arm, now)
         # If the controller is paused or in a fault, it refuses the target and gives the reason.
-        if self._pending and (arm.controller.hold_reason or (may_start and not reason)):
+        if self._pending and may_follow:
             pending, self._pending = self._pending, {}  # cleared first: `_apply` may raise
             for arrival in pending.values():
                 self._apply(arm, arrival, now, stamp)
@@ -353,6 +416,7 @@ class ServoCycle:
                     old.controller.reset()
                 return True
             else:
+                old.controller.stop(STOPS_FOR_ROBOT)  # ends a trajectory that has not started yet
                 commanded = _by_name(old, old.controller.command)
                 arm.controller.seed(_start_of(arm, commanded))
                 arm.controller.hold_like(old.controller)
