@@ -45,7 +45,15 @@ def errors(T_a: np.ndarray, T_b: np.ndarray) -> tuple[float, float]:
 
 
 def carried(part: str, where: str, robot: RobotModel, step: Step) -> list[Any]:
-    """Return the row of a step or a cycle, which takes a target of the object and a time."""
+    """Return the row of a function that moves the arms, for one path.
+
+    Args:
+        part: Name of the function in the table.
+        where: Name of the path in `PATHS`.
+        robot: The two arms.
+        step: Function that returns joint positions (n,) for the pose (4, 4) of the left tip in the
+            base frame and a time [s].
+    """
     left, right = robot.fk(BENT)
     grip, (size, rate) = np.linalg.inv(left) @ right, np.array(PATHS[where])
     relative, off, margins, times = [], [], [], []
@@ -65,7 +73,7 @@ def carried(part: str, where: str, robot: RobotModel, step: Step) -> list[Any]:
 
 
 def cycle_step(robot: RobotModel) -> Step:
-    """Return the cycle of a controller: the relative pose above the pose of the object."""
+    """Return the cycle of a controller; the relative pose has priority over that of the object."""
     left, right = robot.fk(BENT)
     grip = FrameTask(TIPS[1], np.linalg.inv(left) @ right, reference=TIPS[0])
     stack = TaskStack(grip, [Task(), Task.free()])

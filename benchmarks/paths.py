@@ -8,8 +8,9 @@ that are missing are skipped. A path is valid if the tip is within 0.1 mm and 0.
 joints move by at most 7 deg or 2 cm between poses, and no configuration or straight joint motion
 collides. Without FOLDER, the random lines of the robots are measured.
 
-The column "shorter" is the share of lines for which the joint motion is not longer than if each
-pose is solved from the previous answer, among the lines that this succeeds for.
+Each random line is solved as a whole, and greedily: each pose from the previous answer. The column
+"shorter" counts only lines that the greedy solution follows to the end. It is the share of these
+lines on which the whole solution also reaches the end, with at most the greedy joint motion.
 """
 
 import csv
@@ -31,13 +32,13 @@ from dls_ik.scene.formats import read_yaml
 
 MAX_POSITION_ERROR, MAX_ROTATION_ERROR = 1e-4, np.radians(0.1)  # [m], [rad]
 MAX_STEPS = {"revolute": float(np.radians(7.0)), "prismatic": 0.02}  # [rad], [m]
-# Problems of the paper CppFlow; the folder has others, too
+# Problems of the CppFlow paper; the repository contains further problems
 PROBLEMS = (
     "fetch_arm__hello", "fetch_arm__circle", "fetch_arm__rot_yz2", "fetch_arm__s",
     "fetch_arm__square", "fetch__circle", "fetch__hello", "fetch__rot_yz2", "fetch__s",
     "fetch__square", "panda__1cube", "panda__2cubes", "panda__flappy_bird",
 )  # fmt: skip
-ROBOTS = {  # folder in vamp, base and tip
+ROBOTS = {  # for each name in the problem files: folder in vamp/resources, base link, tip link
     "panda": ("panda", "panda_link0", "panda_hand"),
     "fetch": ("fetch", "base_link", "gripper_link"),
     "fetch_arm": ("fetch", "torso_lift_link", "gripper_link"),
@@ -61,7 +62,7 @@ class PathProblem(NamedTuple):
 
 
 def read_problem(folder: Path, name: str) -> PathProblem:
-    """Read a problem of CppFlow.
+    """Return the scene of a CppFlow problem, and its poses in the frame of the base.
 
     Args:
         folder: Folder with the checkouts.
@@ -111,7 +112,7 @@ def read_iklink(folder: Path) -> tuple[RobotModel, Array]:
 
 
 def is_valid(problem: PathProblem, result: IkPathResult) -> bool:
-    """Check a path by the criteria of the docstring of this module."""
+    """Return whether a path meets the criteria of a valid path in the module docstring."""
     robot, scene, q = problem.scene.robot, problem.scene, result.q
     if not (result.success.all() and robot.within_limits(q).all()):
         return False
@@ -134,7 +135,7 @@ def joint_motion(q: Array) -> float:
 def path_row(
     name: str, solver: IkSolver, poses: Array, problem: PathProblem | None, repeats: int
 ) -> list[Any]:
-    """Solve a path several times, and return its row with the smallest times."""
+    """Return the table row of a path that is solved `repeats` times; times are the smallest."""
     times, steps = list[tuple[float, float]](), MAX_STEPS if problem is not None else 0.5
     for _ in range(repeats):
         begin, begin_cpu = time.perf_counter(), time.process_time()
@@ -157,7 +158,10 @@ def random_line(robot: RobotModel, reach: float, rng: np.random.Generator) -> tu
 
 
 def lines_row(robot: RobotModel, samples: int, seed: int) -> list[Any]:
-    """Solve random lines whose poses are all reached, and return the results of a robot."""
+    """Return the table row of a robot: random lines, solved as a whole and greedily.
+
+    Lines with a pose that is not reached are skipped.
+    """
     rng, solver = np.random.default_rng(seed), IkSolver(robot)
     reach = float(np.linalg.norm(robot.fk(robot.random(200, rng))[:, :3, 3], axis=1).max())
     reached, whole, greedy, shorter, times = 0, 0, 0, list[bool](), list[float]()
@@ -181,13 +185,15 @@ def lines_row(robot: RobotModel, samples: int, seed: int) -> list[Any]:
 
 
 def main() -> None:
-    """Measure and show."""
+    """Measure the selected paths and print the tables."""
     options = parser(__doc__, samples=30, repeats=2, seed=0)
     options.add_argument("folder", type=Path, nargs="?", help="folder with the checkouts")
     options.add_argument(
-        "--robot", type=robot_from, action="append", help="of random lines; may be repeated"
+        "--robot", type=robot_from, action="append", help="robot of random lines; may be repeated"
     )
-    options.add_argument("--problem", action="append", help="of CppFlow; default: all 13")
+    options.add_argument(
+        "--problem", action="append", help="CppFlow problem; may be repeated; default: all 13"
+    )
     given = options.parse_args()
     tables = list[Table]()
     if given.folder is not None:

@@ -3,9 +3,9 @@
 """Streams of teleoperation, followed by the controller and by all servo-level peers.
 
 Each peer follows the same targets in a process and an environment of its own, with the settings
-that its examples use; rows with an acceleration limit use that of the package. All figures are
-computed from the joint positions with which a peer answers; its own reports count only as failed
-cycles.
+that its examples use; peers named "acceleration limit" also use the acceleration limit of their
+package. All figures are computed from the joint positions of the peer, except the failed cycles,
+which the peer reports.
 """
 
 import sys
@@ -132,15 +132,15 @@ def kind_row(kind: str, name: str, found: list[StreamFigures]) -> list[Any]:
 
 
 def main() -> None:
-    """Run the league and print its tables."""
+    """Run the comparison and print its tables."""
     options = parser(__doc__, seed=0)
     options.add_argument(
-        "--streams", type=positive, default=3, help=f"of each kind and arm, {CYCLES} cycles each"
+        "--streams", type=positive, default=3, help=f"number per kind and arm, {CYCLES} cycles each"
     )
     options.add_argument("--arms", nargs="+", choices=ARMS, default=list(ARMS))
     options.add_argument("--only", nargs="+", choices=list(PEERS), default=list(PEERS))
     options.add_argument(
-        "--environment", type=Path, default=SERVO_PEERS, metavar="DIR", help="of the peers"
+        "--environment", type=Path, default=SERVO_PEERS, metavar="DIR", help="of environments"
     )
     given = options.parse_args()
     by_kind, whole, notes = follow_all(

@@ -12,9 +12,9 @@ from benchmarks.teleop_streams import PERIOD, Stream
 
 ROUNDING = 1e-6  # relative excess of a limit that rounding may cause
 FREEZE_CYCLES = round(0.2 / PERIOD)
-FREEZE_ERROR = 5e-3  # [m] smallest error of a tip that counts as frozen
+FREEZE_ERROR = 5e-3  # [m] a tip at rest counts as frozen if its error is larger
 MAX_DELAY = 50  # [cycles]
-BACK = 1e-6  # [rad or m] distance from the range at which a joint counts as inside
+BACK = 1e-6  # [rad or m] a joint beyond a limit by at most this counts as inside
 
 
 class StreamFigures(NamedTuple):
@@ -91,7 +91,7 @@ def count_freezes(steps: np.ndarray, position: np.ndarray, is_judged: np.ndarray
 
 
 def recovery(arm: Arm, path: np.ndarray) -> float:
-    """Return the number of cycles until all joints stay inside their limits."""
+    """Return the number of cycles until all joints stay inside their limits; may be infinite."""
     excess = np.maximum(arm.lower - path, path - arm.upper)
     is_outside = ((excess > BACK) & ~arm.endless).any(axis=1)
     if not is_outside.any():

@@ -23,7 +23,7 @@ WAYPOINT_DISTANCE = 0.8  # [rad or m] largest motion of a joint between two wayp
 TREMOR_FREQUENCY, TREMOR_POSITION, TREMOR_ANGLE = 10.0, 3e-4, 2e-3  # [Hz], [m], [rad]
 OUTSIDE = np.radians(5.0)  # [rad or m] start outside a joint limit
 REACH_FACTOR = 1.3  # distance of the farthest target from the base, as a multiple of the reach
-DROPOUT, DROPOUT_SPEED = 0.15, 0.3  # [s], [m/s] mean speed, unless a joint would be too fast
+DROPOUT, DROPOUT_SPEED = 0.15, 0.3  # [s]; [m/s] mean speed, lower if a joint would be too fast
 
 
 class Stream(NamedTuple):
@@ -197,7 +197,7 @@ def at_limits(hand: Hand) -> Stream:
 
 
 def outside(hand: Hand) -> Stream:
-    """Return a start outside a joint limit, and targets that rest inside and then move."""
+    """Return a stream with a start outside a joint limit, and targets inside, first at rest."""
     start = hand.draw()
     q = hand.move([start, start])[:100]
     q = np.concatenate([q, hand.wander(start, CYCLES - 100)])

@@ -126,8 +126,8 @@ def serve_waitable(waitable: Any) -> None:
 def begin_goal(goal_handle: Any) -> None:
     """Set the status of an accepted goal of an action to "executing", unless it is being cancelled.
 
-    The public function for this also lets an executor run the goal. Executors of rclpy run all
-    callbacks of a node, and wake for each of its messages.
+    The public function for this status also makes an executor of rclpy run the goal. An executor
+    would run all callbacks of the node, and wake for each message of the node.
 
     Args:
         goal_handle: An :class:`rclpy.action.server.ServerGoalHandle`.
@@ -138,7 +138,7 @@ def begin_goal(goal_handle: Any) -> None:
 
 
 def send_result(server: Any, goal_handle: Any, result: Any) -> None:
-    """Send the result of a goal whose status is final to clients that ask for it, also later.
+    """Send the result of a goal, whose status is final, to current and later requests for it.
 
     Args:
         server: An :class:`rclpy.action.ActionServer`.

@@ -3,7 +3,8 @@
 """Several effectors through ROS 2: the Y of Buss & Kim 2004, whose two tips follow a target each.
 
 The node moves both tips by SDLS; each has its own topic, target_pose/E0 and target_pose/E1. The
-picture shows the distances beside those of `dls-ik reproduce`; `double_y` has four tips.
+figure compares the distances from the targets with those of `dls-ik reproduce`. With the argument
+`double_y`, the shape has four tips.
 """
 
 import signal
@@ -38,7 +39,7 @@ with rclpy.init(), subprocess.Popen([sys.executable, "-m", *command.split()]) as
         while not (q and all(topic.get_subscription_count() for topic in topics)):
             rclpy.spin_once(node, timeout_sec=0.1)
             if ik_node.poll() is not None:
-                sys.exit("the node has ended")
+                sys.exit("ik_node has exited; its messages give the reason")
         for T in Ts:
             for topic, pose in zip(topics, T, strict=True):
                 topic.publish(PoseStamped(pose=pose_from_matrix(pose)))

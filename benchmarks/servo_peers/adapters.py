@@ -3,8 +3,8 @@
 """Peers that follow streams of targets, with the settings of their documentation.
 
 Each peer integrates its own joint positions, as its examples do. A peer whose solver fails in a
-cycle keeps its joint positions. Only the controller of dls_ik learns whether a target is new; the
-other packages have no such notion and follow the newest target in each cycle.
+cycle keeps its joint positions. Only the controller of dls_ik is told whether a target is new; the
+other packages have no input for this, and follow the newest target in each cycle.
 """
 
 from abc import ABC, abstractmethod
@@ -63,7 +63,7 @@ class DlsIk(Follower):
         self._cycles = 0
 
     def step(self, T: np.ndarray, has_arrived: bool) -> bool:
-        """Run a cycle; a target without news is not sent again."""
+        """Run a cycle; pass the target to the controller only if the target is new."""
         now = self.job.period * self._cycles
         self._cycles += 1
         if has_arrived:

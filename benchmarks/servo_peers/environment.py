@@ -18,7 +18,7 @@ SERVO_PEERS = FOLDER.with_name("servo_peers")
 
 
 def run(peer: str, python: str, job: ServoJob) -> ServoRun:
-    """Return the answers of a peer, from a process of its own.
+    """Run a peer in a process of its own, and return its answers.
 
     Raises:
         DlsIkError: If the peer is not installed, or cannot follow the streams.
@@ -39,7 +39,7 @@ def run(peer: str, python: str, job: ServoJob) -> ServoRun:
 
 
 def pythons(names: list[str], folder: Path) -> Iterator[tuple[str, str]]:
-    """Yield the Python of each peer, and install what is missing."""
+    """Yield the name and the Python of each peer, after installing missing packages."""
     for name in names:
         environment = PEERS[name].environment
         if not environment:

@@ -27,7 +27,7 @@ class ServoJob(NamedTuple):
     targets: np.ndarray  # (s, m, 4, 4) newest target of each cycle in the base frame
     has_arrived: np.ndarray  # (s, m) bool: whether the target is new in this cycle
     posture: np.ndarray = np.empty(0)  # (n,) desired joint positions; empty: the start
-    posture_cost: float = np.nan  # cost of the posture beside 1 of the tip; NaN: as in the examples
+    posture_cost: float = np.nan  # relative to cost 1 of the tip; NaN: as in the examples
 
     def save(self, path: Path) -> None:
         """Write the job to a file."""

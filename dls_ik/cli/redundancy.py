@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Options of the redundancy: task stack, swivel angle, posture, frozen joints, joint weights."""
+"""Command-line options for the redundancy: task stack, swivel, posture, frozen joints, weights."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FULL_POSE = TASK_CHOICES[0]
 class ChosenRedundancy(NamedTuple):
     """Options of the redundancy as given on the command line."""
 
-    stack: str | None = None  # file
+    stack: str | None = None  # path of a YAML file
     swivel: float | None = None  # angle in [rad], in [deg] with --deg
     posture: tuple[str, ...] = ()
     frozen: tuple[str, ...] = ()
@@ -79,7 +79,7 @@ class ChosenRedundancy(NamedTuple):
         """Check that --stack is not combined with an option that the file replaces.
 
         Raises:
-            click.UsageError: If it is.
+            click.UsageError: If --stack is combined with --swivel, --posture or --task.
         """
         given = {
             "--swivel": (self.swivel is not None, "{kind: swivel, angle: ...}"),
@@ -146,8 +146,8 @@ class ChosenRedundancy(NamedTuple):
     ) -> dict[str, float]:
         """Return the positions of the joints of --frozen [rad or m].
 
-        Positions that --frozen does not give are those of the start configuration; without one, 0
-        or the limit closest to 0.
+        A joint without a position in --frozen is frozen at its position in the start configuration.
+        Without a start configuration, the joint is frozen at 0 or at the limit closest to 0.
 
         Args:
             robot: Robot.
@@ -181,7 +181,7 @@ class ChosenRedundancy(NamedTuple):
         return found
 
     def freeze(self, robot: RobotModel, start: Array | None, deg: bool) -> RobotModel:
-        """Return the robot whose frozen joints have limits that allow one position only.
+        """Return the robot with the limits of each frozen joint narrowed to a single position.
 
         The arguments are those of :meth:`frozen_positions`.
         """
@@ -196,7 +196,7 @@ def _check_joints(
     """Check that joints are joints of the chain.
 
     Raises:
-        click.UsageError: If one of them is not.
+        click.UsageError: If a joint is not a joint of the chain.
     """
     for name in given:
         if name not in names:
@@ -215,7 +215,7 @@ def redundancy_options(command: Command) -> Command:
     @click.option(
         "--stack",
         metavar="FILE.yaml",
-        help="Levels of tasks that use the redundancy; see docs/redundancy.md.",
+        help="Task stack: levels of tasks in order of priority; see docs/redundancy.md.",
     )
     @click.option(
         "--swivel",
@@ -227,19 +227,19 @@ def redundancy_options(command: Command) -> Command:
         "--posture",
         metavar="POSITIONS",
         multiple=True,
-        help="Joint positions to stay close to, as for --seed.",
+        help="Joint positions to stay close to, in the format of --seed.",
     )
     @click.option(
         "--frozen",
         metavar="JOINTS",
         multiple=True,
-        help="Joints that do not move: j1, or at a position j1=0.1; separated by commas.",
+        help="Joints that do not move, separated by commas: j1 (at the seed) or j1=0.1.",
     )
     @click.option(
         "--weights",
         metavar="WEIGHTS",
         multiple=True,
-        help="Weights of joints that should move less: all, or some by name (j1=4).",
+        help="Weights of all joints, or by name (j1=4); a joint with a larger weight moves less.",
     )
     @wraps(command)
     def run(

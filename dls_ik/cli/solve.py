@@ -123,8 +123,8 @@ def solve(
         )
     if plot is not None and freedom.stack_option:
         raise click.UsageError(
-            f"--plot draws single steps of methods, which know no levels; leave out --plot or "
-            f"{freedom.stack_option}"
+            "--plot draws single steps of methods, which know no levels of a task stack; leave out "
+            f"--plot or {freedom.stack_option}"
         )
     output.check_outputs(plot=plot)
     robot = chosen.read()

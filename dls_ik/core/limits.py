@@ -602,7 +602,7 @@ def clips(method: Method) -> bool:
 
 @force_inline
 def bounds_step(method: Method) -> bool:
-    """Return whether the strategy keeps the bounds of all joints inside the step (SNS or HQP)."""
+    """Return whether the step that the strategy computes satisfies the bounds of all joints."""
     return method.limits == SNS or method.limits == HQP
 
 

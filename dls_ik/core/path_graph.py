@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Graph of candidate configurations along a path of poses, and the best sequence through the graph.
 
-Layer i of the graph has the candidates of pose i. A motion from a candidate to a candidate of the
-next layer that is not empty is continuous if no joint moves farther than its maximum step. All
-other motions are reconfigurations.
+Layer i of the graph contains the candidates of pose i. A motion leads from a candidate to a
+candidate of the next non-empty layer. The motion is continuous if no joint moves farther than its
+maximum step and the motion is not blocked. All other motions are reconfigurations.
 """
 
 from math import floor, sqrt
@@ -15,7 +15,7 @@ import numpy as np
 from dls_ik.core.jit import allocating, force_inline, kernel
 from dls_ik.core.types import Array, Flags, Indices
 
-KEY_BITS = 21  # bits of the number of a candidate within its layer, in the key of a motion
+KEY_BITS = 21  # bits of a motion key that store the number of a candidate within its layer
 HASH_FACTOR, HASH_SHIFT = 0x9E3779B97F4A7C1, 29  # constants of the hash function of grid cells
 
 
@@ -28,7 +28,7 @@ class PathGraph(NamedTuple):
     q: Array  # (N, n) candidates [rad or m]
     first: Indices  # (m + 1,) index of the first candidate of each layer; the last entry is N
     order: Indices  # (N,) candidates of each layer in ascending order of the joint `key`
-    key: int  # index of a joint that does not turn without limits; -1 if there is no such joint
+    key: int  # index of the joint by which `order` is sorted, whose `turn` is 0; -1 for none
     step: Array  # (n,) maximum step of each joint [rad or m]
     weights: Array  # (n,) weights of the squared joint differences in the joint metric
     turn: Array  # (n,) 2 pi for joints whose position may be shifted by full turns, else 0 [rad]
@@ -58,7 +58,10 @@ def motion_key(layer: int, parent: int, child: int) -> int:
 
 @force_inline
 def joint_change(change: float, turn: float) -> float:
-    """Return a joint change; modulo `turn` if this is not 0, with the smallest absolute value."""
+    """Return a joint change, shifted by multiples of `turn` to the smallest absolute value.
+
+    If `turn` is 0, the change is not shifted.
+    """
     return change if turn == 0.0 else change - turn * floor(change / turn + 0.5)
 
 
@@ -142,7 +145,7 @@ def find_sequences(graph: PathGraph, initial: Array) -> Sequences:
 
 @kernel
 def _extend(graph: PathGraph, before: int, layer: int, b: int, found: Sequences) -> None:
-    """Extend the best sequence with a continuous last motion to candidate b, if there is any.
+    """Write the best sequence to candidate b whose last motion is continuous, if one exists.
 
     Args:
         graph: Candidates.
@@ -178,7 +181,7 @@ def _extend(graph: PathGraph, before: int, layer: int, b: int, found: Sequences)
 
 @kernel
 def _reconfigure(graph: PathGraph, before: int, b: int, fewest: int, found: Sequences) -> None:
-    """End the best sequence to candidate b with a reconfiguration, if this is better.
+    """Replace the sequence to candidate b if a reconfiguration as its last motion is better.
 
     Args:
         graph: Candidates.
@@ -209,10 +212,10 @@ def _cell(q: Array, spacing: Array) -> int:
 
 @allocating
 def mark_new(q: Array, source: Array, known: Array, spacing: Array, step: Array) -> Flags:
-    """Mark the candidates that are not duplicates; of the candidates in a grid cell, one is kept.
+    """Mark the candidates that are not duplicates.
 
-    A candidate whose cell has another candidate is kept nevertheless if this other one cannot be
-    reached from the source by a continuous motion.
+    The first candidate in each grid cell is new. A later candidate in the same cell is new only if
+    its source is farther than the maximum step from the first candidate of the cell.
 
     Args:
         q: (c, n) candidates [rad or m].

@@ -66,8 +66,9 @@ def null_bases(
 def smoothing_step(x: Array, bases: Array, pull: Array, stay: Array) -> Array:
     """Return the displacements that minimize the sum of weighted squared motions of a path.
 
-    The minimized sum is that of ``pull[i] * |motion i|^2`` over all motions, plus ``stay[i] *
-    |displacement i|^2`` over all configurations; displacements are in the null spaces.
+    The objective is the sum of ``pull[i] * |motion i|^2`` over all motions plus the sum of
+    ``stay[i] * |displacement i|^2`` over all configurations. Each displacement is in the null space
+    of its configuration.
 
     Args:
         x: (m, n) scaled configurations.

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Limit strategies that keep all bounds of the joints inside the step: SNS and HQP.
+"""Limit strategies whose step satisfies the bounds of all joints: SNS and HQP.
 
-A step dq satisfies low <= dq <= high. The bounds of a joint are the paths to its two position
-limits, but at most the field `largest_step` of the problem: the option `largest_change` and, while
-a target is followed, the velocity limit times the duration of a cycle. A joint beyond a limit may
-move toward the limit or stay.
+A step dq satisfies low <= dq <= high. The bounds of a joint are the distances to its two position
+limits, but at most the field `largest_step` of the problem. This field is the option
+`largest_change` or, while a target is followed, the velocity limit times the duration of a cycle if
+that is smaller. A joint beyond a limit may move toward the limit or stay.
 
 The two strategies differ if the bounds do not permit the step of the damping law. SNS scales the
 error, so that the tip keeps its direction. HQP minimises the error that remains.

@@ -29,12 +29,12 @@ INDEPENDENT_ROW_SHARE = 1e-7  # shorter rows of the Jacobian, relative to the lo
 
 
 class CurveSamples(NamedTuple):
-    """Samples of a curve, in the order of the motion; the arrays are written."""
+    """Samples of a curve in the order of the motion; :func:`follow_curve` writes the arrays."""
 
     q: Array  # (m, n) joint positions [rad]
     tangent: Array  # (m, n) unit vectors
     angle: Array  # (m,) swivel angle in [-pi, pi) [rad]
-    rate: Array  # (m,) derivative of the swivel angle by the path length
+    rate: Array  # (m,) derivative of the swivel angle with respect to the path length
 
 
 @allocating

@@ -7,9 +7,9 @@ the hierarchy, so that a relative pose of two tips may stand above the pose of a
 the acceleration limits, so that the command can follow it without deviation: a deviation of single
 joints would change the errors of all levels.
 
-The error of a level changes by the motion of its targets in the cycle, which is followed at once,
-and by what is left of earlier errors. The latter is removed at a speed from which the joints can
-still brake before the error is zero.
+The error of a level has two parts. The step removes the error due to the motion of the targets in
+this cycle at once. It reduces the error that remains from earlier cycles at a speed from which the
+joints can still brake before the error is zero.
 """
 
 from math import sqrt
@@ -31,7 +31,7 @@ BRAKING_ESTIMATE = 0.3  # share of the acceleration limits for braking before an
 # configurations, in which the curvature of the error is not negligible. The share grows with the
 # share of the error that a step removes.
 MIN_DAMPING_SHARE, DAMPING_GROWTH = 0.3, 0.7
-NEGLIGIBLE_DAMPING = 1e-5  # lambda^2, relative to the square of the longest row, that is left out
+NEGLIGIBLE_DAMPING = 1e-5  # smaller lambda^2 / (longest row)^2 are ignored
 MIDPOINT_STEP = 2e-3  # [rad or m] longer steps use the Jacobian in the middle of the step
 HELD_DISTANCE = 1e-4  # [rad or m] a joint closer to its limit counts as held
 
@@ -122,7 +122,7 @@ def follow_levels(
 
 @allocating
 def _return(limits: StackLimits, dt: float, q: Array, velocity: Array) -> Array:
-    """Move joints that are beyond a position limit toward it; return (n,) 1 for these joints.
+    """Move joints beyond a position limit toward it; return (n,) 1 for these joints, else 0.
 
     Args:
         limits: Limits of the motion.
@@ -161,7 +161,7 @@ def _solve(
         A: (m, n) Jacobians, with columns multiplied by the mobility.
         dt: Duration of the cycle [s].
         bounds: Bounds on the step.
-        x: (n,) start within the bounds, overwritten by the step, divided by the mobility.
+        x: (n,) start within the bounds, overwritten by the step; both divided by the mobility.
     """
     n, start, Z = x.shape[0], 0, np.eye(x.shape[0])
     acceleration = np.empty(n)

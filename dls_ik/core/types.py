@@ -140,7 +140,7 @@ class MethodParams(NamedTuple):
     adaptive: bool  # CLAMP: whether D_max grows by the change of the error in the last step
     by_approach: bool  # CLAMP: whether D_max grows by the decrease of the error, not its increase
     soft: bool  # SDLS: whether to scale as in the published code, not clamp as in the text
-    optimal_saturation: bool  # SNS: whether the saturated joints are the best ones, not the first
+    optimal_saturation: bool  # SNS: whether to use the largest scale that the bounds permit
     bug_compatible: bool  # SD, CLAMP, GP, TP, CTP: whether to reproduce errors of published code
     lambda0: float  # manipulability, rate, Mayorga: lambda^2 at, or its scale near, a singularity
     w_t: float  # manipulability below which steps are damped

@@ -298,7 +298,7 @@ class Parameters(GroupsParameters):
     move_group_interface: bool = parameter(
         False,
         "serve the planning services and the actions of move_group: plan_kinematic_path, "
-        "compute_cartesian_path, execute_trajectory and move_action; keep false beside move_group",
+        "compute_cartesian_path, execute_trajectory and move_action; false while move_group runs",
         read_only=True,
     )
 
@@ -386,7 +386,7 @@ class Parameters(GroupsParameters):
     )
     relative_pose: tuple[float, ...] = parameter(
         (),
-        "pose of the second tip of stream_group in the frame of the first, which is kept above all "
+        "pose of the second tip of stream_group in the frame of the first, with priority over all "
         "targets: x, y, z, then the quaternion x, y, z, w; empty: each tip has its own target",
         "m and 1",
     )
@@ -630,7 +630,8 @@ class Parameters(GroupsParameters):
         """Return the task of the second tip relative to the first; None without one.
 
         Raises:
-            OptionError: If the pose is not seven numbers, or there are no two tips.
+            OptionError: If the pose is not a position and a unit quaternion, or `stream_group` has
+                fewer than two tips.
         """
         given, tips = self.relative_pose, self.stream_tips()
         if not given:

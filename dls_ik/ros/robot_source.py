@@ -271,7 +271,7 @@ def named_robot(parameters: RobotParameters) -> DescribedRobot | None:
 
 
 def first_ends(parameters: RobotParameters) -> tuple[str | None, str | None]:
-    """Return the names of the base and the tip, of several tips the first; see ``ends``."""
+    """Return the names of the base and the tip; the first tip if there are several."""
     base, tip = parameters.ends()
     return base, tip[0] if isinstance(tip, tuple) else tip
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""What the arm of a node does with its redundancy, as parameters of the node and on the page."""
+"""Conversion of levels and frozen joints between the page and the parameters of a node."""
 
 from rclpy.parameter import Parameter
 

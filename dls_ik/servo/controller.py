@@ -385,8 +385,8 @@ class Controller:
 
         Raises:
             PoseError: If the pose is not a rigid transform.
-            OptionError: If `now` or `age` is not finite, the tip is unknown or free, or no task
-                gives its pose relative to the reference a target.
+            OptionError: If `now` or `age` is not finite, the tip is unknown or free, or the stack
+                has no :class:`dls_ik.FrameTask` of the tip with this reference.
             StaleTargetError: If the pose is older than `target_timeout`, or its stamp is more than
                 `stamp_tolerance` in the future.
             HeldError: If the controller is paused or in a fault.

@@ -22,7 +22,7 @@ class FollowedFrame(NamedTuple):
 
     tip: str
     reference: str | None = None  # link in whose frame the target is given; None: the base
-    initial: Array | None = None  # (4, 4) target before the first one; None: hold the pose
+    initial: Array | None = None  # (4, 4) target until one arrives; None: hold the pose
     has_position: bool = True  # whether an axis of the position counts
     has_rotation: bool = True  # whether an axis of the rotation counts
 
@@ -65,8 +65,8 @@ def stack_frames(
         given: Tasks of the frames in `problem.frames`.
 
     Returns:
-        The frames, the tips first; and pairs of the number of a frame in the stack and the number
-        of the followed frame.
+        The followed frames, the tips first; and pairs of indices: of a pose in `problem.targets`,
+        and of the followed frame that gives this pose.
 
     Raises:
         OptionError: If a tip has two targets in the same frame.
@@ -113,7 +113,8 @@ def find_frame(
         reference: Link in whose frame targets are given; None: the base.
 
     Raises:
-        OptionError: If no frame fits, or the frame is free.
+        OptionError: If the tip is missing or unknown, no task has the reference, or the frame is
+            free.
     """
     tips = list(dict.fromkeys(frame.tip for frame in frames))
     if tip is None:
@@ -143,5 +144,5 @@ def find_frame(
 def _free(frames: Sequence[FollowedFrame], frame: FollowedFrame) -> str:
     """Return the message that a tip follows no target, with the relative targets of this tip."""
     others = [f.name for f in frames if f.tip == frame.tip and f.reference is not None]
-    also = f"; it follows targets of {listing(others)}" if others else ""
+    also = f"; its relative targets: {listing(others)}" if others else ""
     return f"tip {frame.tip!r} is free in its task, and follows no pose in the base frame{also}"

@@ -13,7 +13,7 @@ from dls_ik.scene.joint_paths import APPROACH_TOLERANCE, MIN_CLEARANCE, PathPair
 from dls_ik.scene.srdf import Pair
 
 NUM_PEAK_SAMPLES = 9  # samples of each segment for its largest velocity and acceleration
-MAX_CHORD_DISTANCE = 1e-3  # [m] largest distance of a shape from its path along a chord
+MAX_CHORD_DISTANCE = 1e-3  # [m] largest distance between the path of a shape and the chord
 MAX_CHORDS = 64  # maximum number of chords of a segment
 
 
@@ -32,7 +32,7 @@ class JointSpline:
     Between two points the joints move along polynomials: of degree 5 if velocities and
     accelerations are given, and of degree 3 otherwise. If velocities are not given, they are the
     harmonic mean of the slopes before and after the point, 0 if the joint turns back there, and 0
-    at both ends; the joints then never move past a point and back.
+    at both ends; the joints then do not overshoot the points.
 
     Args:
         times: (m,) increasing times [s], of at least two points.
@@ -81,7 +81,7 @@ class JointSpline:
         return JointSpline(self.times * factor, self.q, self.v / factor, a)
 
     def peaks(self, velocity: Array, acceleration: Array) -> tuple[Peak, Peak]:
-        """Return where velocity and acceleration are largest in relation to their limits.
+        """Return the peaks of velocity and acceleration in relation to their limits.
 
         Args:
             velocity: (n,) limits [rad/s or m/s].
@@ -117,8 +117,8 @@ class JointSpline:
 
         The check is continuous: it bounds the distance of the trajectory from chords between
         samples. A pair that is closer than `min_distance` at the start may stay as close as there.
-        A pair that keeps `min_distance` within the distance of a chord from the trajectory, of at
-        most 1 mm, is permitted. The result is None if all pairs are permitted.
+        A pair may be closer than `min_distance` by the distance between chord and trajectory, at
+        most 1 mm. The result is None if no pair is closer than permitted.
 
         Args:
             pairs: Pairs of links and objects, whose margins are not used.

@@ -14,9 +14,9 @@ from dls_ik.core.types import Array
 from dls_ik.servo.joint_spline import JointSpline
 
 LAG_TIMEOUT = 0.5  # [s] a command that lags behind the trajectory for this time is blocked
-MAX_LAG_TIME = 0.1  # [s] the trajectory waits for a command that lags by more, at full speed
-MAX_LAG_SPEED = 10.0  # [rad/s or m/s] speed of joints without a velocity limit in this rule
-AT_GOAL_TOLERANCE = 1e-6  # [rad or m] distance of the command from the goal that it has reached
+MAX_LAG_TIME = 0.1  # [s] the trajectory waits if a lag exceeds the full speed times this
+MAX_LAG_SPEED = 10.0  # [rad/s or m/s] largest full speed that this rule assumes
+AT_GOAL_TOLERANCE = 1e-6  # [rad or m] the command has reached the goal within this distance
 MAX_START_DISTANCE = 0.05  # [rad or m] largest distance of the arm from the start of a trajectory
 
 
@@ -119,7 +119,7 @@ class JointTarget:
     def advance(self, limiter: Follower, now: float, dt: float) -> None:
         """Move the reference and the command for one cycle of `dt` [s], which ends at `now` [s].
 
-        The first call lets the trajectory start at the command, with the velocity of the command.
+        The first call replaces the start of the trajectory by the state of the command.
         """
         if self.state is None:
             self.spline = self.spline.starting_at(limiter.q, limiter.rate)

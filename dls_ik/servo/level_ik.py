@@ -39,14 +39,14 @@ METHOD = "levels"  # name of the motion by levels of least squares
 # Share of the acceleration limits that steps use. The limiter needs the rest to catch up.
 STEP_ACCELERATION_SHARE = 0.7
 NO_LIMIT = 1e6  # [rad/s^2] replaces infinite acceleration limits
-MAX_JUMP = 1e-2  # [rad or m] a larger change of the joint positions from outside is a new start
+MAX_JUMP = 1e-2  # [rad or m] larger changes by `continue_from` restart the motion
 
 
 def moves_by_levels(robot: RobotModel, stack: TaskStack | None) -> bool:
     """Return whether all levels of a stack follow targets, not only its first level.
 
-    That is the case for stacks of robots with several tips, and for stacks whose first level is not
-    the task of the tip.
+    The result is true for stacks of robots with several tips, and for stacks whose first level is
+    not the task of the tip.
     """
     return stack is not None and (len(robot.tips) > 1 or stack.tip_level > 0)
 
@@ -110,8 +110,8 @@ class LevelIk:
         tasks = checked_tasks(robot, stack.tip_tasks)
         self.frames, numbers = stack_frames(robot, tasks, self._problem, given)
         self._numbers, self._of_frame = (np.array(each) for each in zip(*numbers, strict=True))
-        # Number of the frame in the stack whose errors are those of a followed frame: a task of a
-        # tip in another level replaces that of the free tip.
+        # Index of the frame of the stack that gives the error of each followed frame: the last one,
+        # because a task of a free tip in another level replaces its first task.
         places = {frame: number for number, frame in numbers}
         self._places = np.array([places[k] for k in range(len(self.frames))])
         self._counted = np.array([[f.has_position, f.has_rotation] for f in self.frames])

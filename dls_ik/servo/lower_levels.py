@@ -108,7 +108,8 @@ class LowerLevels(StackValues):
     Args:
         robot: Chain to move.
         stack: The tasks; the first level must be the task of the tips.
-        options: Give the weight and the kind of rotation errors, and the length unit.
+        options: Solver options; the weight and kind of rotation errors and the length unit are
+            used.
         velocity: (n,) velocity limits of the whole motion; 0 for frozen joints [rad/s or m/s].
         acceleration: (n,) acceleration limits of the whole motion [rad/s^2 or m/s^2].
 

@@ -42,9 +42,9 @@ def time_dense_path(path: Array, limits: MotionLimits) -> JointSpline:
 
     The squared path speed is as large as possible at each configuration: a backward pass computes
     from which speeds the arm can still stop, a forward pass accelerates as much as the limits
-    permit (the two passes of TOPP-RA, Pham & Pham 2018). Derivatives along the path are
-    differences, so the trajectory is stretched at the end if the polynomials between the
-    configurations exceed a limit.
+    permit (the two passes of TOPP-RA, Pham & Pham 2018). Derivatives along the path are finite
+    differences. If the polynomials between the configurations exceed a limit, the whole trajectory
+    is slowed down.
 
     Args:
         path: (m, n) configurations close to each other [rad or m].
@@ -86,7 +86,7 @@ def _derivatives(q: Array) -> tuple[Array, Array]:
 
 
 def _squared_speeds(first: Array, second: Array, limits: MotionLimits) -> Array:
-    """Return the squared path speeds (m,) [1/s^2] of the fastest motion between two rests.
+    """Return the squared path speeds (m,) [1/s^2] of the fastest motion from rest to rest.
 
     The acceleration of a joint is ``first u + second x``, with the squared path speed x and the
     path acceleration u, which is half the difference of x between two configurations.

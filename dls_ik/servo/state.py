@@ -98,7 +98,7 @@ class Event(enum.Enum):
     FINISH = (ServoState.FOLLOWING, _ALL - {ServoState.FOLLOWING})
     PAUSE = (ServoState.PAUSED, frozenset({ServoState.FAULT}))
     RESUME = (ServoState.WAITING, _ALL - {ServoState.PAUSED})
-    STOP = (ServoState.WAITING, LATCHED)  # the end of a motion before its goal
+    STOP = (ServoState.WAITING, LATCHED)  # a motion has ended before its goal
     RESET = (ServoState.WAITING, frozenset[ServoState]())
     FAILURE = (ServoState.FAULT, frozenset[ServoState]())
 
@@ -171,15 +171,15 @@ class ServoOutput(NamedTuple):
     # (4, 4) T_base_tip of the target in this cycle, or (s, 4, 4) of several followed frames; None
     # without a target
     T_d: Array | None
-    position_error: float  # [m] error of the command, of several the largest; NaN without a target
-    rotation_error: float  # [rad] error of the command, as above; NaN without a target
+    position_error: float  # [m] error of the command, the largest of all frames; NaN without target
+    rotation_error: float  # [rad] error of the command, the largest of all frames
     # Smallest singular value of the scaled Jacobian; NaN without local motion.
     least_singular_value: float
     condition: float  # ratio of largest to smallest singular value; NaN without local motion
     limit_activation: Array  # (n,) 0: joint is free, 1: joint is held at a limit
     target_age: float  # [s] time since the target was sampled; NaN without a target
     nearest: NearPair | None = None  # closest pair within influence_distance; None: no pair
-    tips: tuple[TipStatus, ...] = ()  # of each followed frame, if there are several
+    tips: tuple[TipStatus, ...] = ()  # status of each followed frame, if there are several
 
 
 class ConditionMonitor:

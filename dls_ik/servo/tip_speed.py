@@ -134,7 +134,7 @@ class TipSpeed:
 
 
 class TipSpeeds(TipSpeed):
-    """The same speed limits of several tips, each checked on its own.
+    """Equal speed limits of several tips, each tip checked separately.
 
     Args:
         tips: Limits of each tip.

@@ -28,8 +28,8 @@ class TipTarget:
     Attributes:
         frame: The frame.
         target: Target that the frame follows; None: the frame holds `held`.
-        held: (4, 4) pose to hold; None: the pose at which the arm is in the next cycle.
-        state: FOLLOWING with a target, otherwise WAITING or TIMED_OUT.
+        held: (4, 4) pose to hold; None: the pose of the frame in the next cycle.
+        state: FOLLOWING with a target, otherwise WAITING, TIMED_OUT or REFUSED.
         reason: Why the frame is in this state.
     """
 
@@ -40,7 +40,7 @@ class TipTarget:
     reason: str = HOLDS
 
     def hold(self, state: ServoState, reason: str = HOLDS) -> None:
-        """Hold the pose at which the arm is in the next cycle."""
+        """Drop the target, and hold the pose that the frame has in the next cycle."""
         self.target, self.held, self.state, self.reason = None, None, state, reason
 
     def follow(self, target: Target, reason: str = "") -> None:
@@ -51,8 +51,8 @@ class TipTarget:
 class TipTargets:
     """Targets of all followed frames, as one target of the controller.
 
-    A frame without a target holds its pose: that of the task, if it has one, or that of the arm in
-    the first cycle.
+    A frame without a target holds the pose of its task; if the task has no pose, the frame holds
+    its pose in the first cycle.
 
     Args:
         frames: (s,) frames that follow targets.
@@ -79,7 +79,7 @@ class TipTargets:
             target.is_near_obstacle = is_near
 
     def needs_poses(self) -> bool:
-        """Return whether a frame must get the pose that it holds."""
+        """Return whether a frame without a target has no pose to hold yet; see :meth:`hold_at`."""
         return any(tip.target is None and tip.held is None for tip in self.tips)
 
     def hold_at(self, T: Array) -> None:
@@ -133,7 +133,7 @@ class TipTargets:
         return [tip.target for tip in self.tips if tip.target is not None]
 
     def refuse(self, reason: str, name: str | None) -> bool:
-        """Hold the tip of an invalid target, while others follow targets.
+        """Hold the tip of an invalid target if other tips follow targets.
 
         Args:
             reason: Why the target is invalid.
@@ -181,7 +181,7 @@ class TipTargets:
             now: Current time [s].
             state: State of the controller, which also holds for frames that follow a target.
             errors: (s, 2) position errors [m] and rotation errors [rad].
-            is_reached: Function of both errors of a frame that returns whether they are tolerated.
+            is_reached: Function that returns whether both errors of a frame are within tolerances.
         """
         found = []
         for tip, (position, rotation) in zip(self.tips, errors.tolist(), strict=True):

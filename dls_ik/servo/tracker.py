@@ -601,7 +601,7 @@ def build_tracker(
         tests = () if tip is None else (tip,)
         limiter = Guard(bare, robot, scene, workspace, distances, (acceleration, jerk), tests)
     planner = None
-    # A joint motion would break the levels: it moves tips apart whose relative pose is a task.
+    # A joint motion would violate tasks for the relative pose of tips.
     if options.when_stuck == JOINT_MOTION and isinstance(local_ik, LocalIk):
         names = ("position_tolerance", "rotation_tolerance", "rotation_weight", "length_unit")
         metric: dict[str, Any] = {name: getattr(local_ik.options, name) for name in names}

@@ -117,10 +117,10 @@ def compare_on_path(
         methods: Names from :func:`dls_ik.method_names`, or combinations of parts. KDL methods are
             not supported, because KDL offers no single steps.
         path: Targets and start; see :func:`dls_ik.solver.hard_paths.singular_path`.
-        task: Part of the pose that must be reached; None stands for the full pose. The methods make
-            the steps of the first level of a :class:`dls_ik.TaskStack`, which must be the task of
-            the tip; the lower levels move in its null space, within the position limits and what
-            the step leaves of the velocity limits.
+        task: Part of the pose that must be reached; None stands for the full pose. The first level
+            of a :class:`dls_ik.TaskStack` must be the task of the tip; each method makes steps for
+            this level. The motion of the lower levels in its null space is added, within the
+            position limits and the velocity that the steps leave unused.
         steps: Maximum number of steps toward the farthest pose.
         options: Options of :class:`dls_ik.IkSolver` for all methods. The default of `Delta` is the
             distance that the slowest joint moves in a time step at its velocity limit.
@@ -140,7 +140,10 @@ def compare_on_path(
     at_target, along, tolerance = {}, {}, 0.0
     stack, of_tip = split_stack(task)
     if not isinstance(of_tip, Task | None):
-        raise OptionError("methods are compared on a robot with one tip; give one task")
+        raise OptionError(
+            "methods are compared on a robot with one tip; give one Task, not one for each tip; "
+            f"got {of_tip!r}"
+        )
     for name in dict.fromkeys(parse_method(method).name for method in methods):
         stepper = paced_stepper(robot, name, path.start, path.dt, of_tip, options)
         tolerance = max(tolerance, stepper.options.position_tolerance)

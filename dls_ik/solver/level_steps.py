@@ -18,8 +18,8 @@ from dls_ik.solver.stack_problem import build_stack
 from dls_ik.solver.task import Task
 from dls_ik.solver.task_stack import TaskStack
 
-LEVEL_RATE = 5.0  # [1/s] share of the error of a lower level that is removed per time
-MAX_ACCELERATION = 1e6  # [rad/s^2 or m/s^2] stands for no limit
+LEVEL_RATE = 5.0  # [1/s] rate of the exponential decrease of the error of a lower level
+UNLIMITED_ACCELERATION = 1e6  # [rad/s^2 or m/s^2] stands for no limit
 
 
 def check_first_level(stack: TaskStack) -> None:
@@ -38,13 +38,13 @@ def check_first_level(stack: TaskStack) -> None:
 class LevelSteps:
     """Adds the motion of the lower levels to the steps of the first level.
 
-    The lower levels move within the null space of the first level, so that the axes of the tip that
-    count do not move. Errors of the levels decrease exponentially.
+    The lower levels move within the null space of the first level, so that they do not disturb the
+    task of the tips. Errors of the lower levels decrease exponentially.
 
     Args:
         robot: Chain to move; its joint limits apply to the motion of the lower levels.
         stack: The tasks; the first level must be the task of the tips.
-        options: Give the weight and the kind of rotation errors, and the length unit.
+        options: Options with the weight and the kind of rotation errors, and the length unit.
         velocity: (n,) velocity limits of the whole motion [rad/s or m/s]; None: no limits.
         acceleration: (n,) acceleration limits of the motion of the lower levels [rad/s^2 or m/s^2];
             None: no limits.
@@ -69,7 +69,9 @@ class LevelSteps:
         check_first_level(stack)
         self.problem = build_stack(robot, stack, options)
         unlimited = np.full(robot.n, np.inf)
-        share = np.minimum(unlimited if acceleration is None else acceleration, MAX_ACCELERATION)
+        share = np.minimum(
+            unlimited if acceleration is None else acceleration, UNLIMITED_ACCELERATION
+        )
         fastest = unlimited if velocity is None else velocity
         limits = StackLimits(robot.lower, robot.upper, fastest, share, LEVEL_RATE)
         self.errors: Array = np.full(len(self.problem.params.ends), np.nan)

@@ -145,9 +145,9 @@ _LISTED: dict[str, tuple[str, str]] = {
     "ctp+sd+svf": ("Colome & Torras 2012, Table V",
                    "follows a moving target smoothly within the limits; default of the servo loop"),
     "sns": ("Flacco et al. 2012, Algorithm 1; Flacco et al. 2015",
-            "keeps all bounds of the joints; scales the error if they leave no other way"),
+            "satisfies the bounds of all joints; scales the error if they do not permit it"),
     "hqp": ("Kanoun, Lamiraux & Wieber 2011",
-            "keeps all bounds of the joints, with the smallest remaining error"),
+            "satisfies the bounds of all joints, with the smallest remaining error"),
     "kdl_lma": ("Orocos KDL", "for comparison; limits are ignored"),
     "kdl_nr": ("Orocos KDL", "for comparison; limits are ignored"),
     "kdl_nr_jl": ("Orocos KDL", "for comparison; joints are clipped to their limits"),
@@ -198,7 +198,7 @@ class MethodChoice(NamedTuple):
 
     @property
     def keeps_bounds(self) -> bool:
-        """Whether the limit strategy keeps the bounds of all joints inside the step."""
+        """Whether the step of the limit strategy satisfies the bounds of all joints."""
         return self.limits in (limits.SNS, limits.HQP)
 
     @property
@@ -225,8 +225,8 @@ class MethodChoice(NamedTuple):
             )
         if policy == "accuracy" and self.keeps_bounds:
             return (
-                "policy 'accuracy' changes the weights of the task rows, by which the bounds of "
-                f"{self.name} would act on another task; use another policy"
+                "policy 'accuracy' changes the weights of the task rows, so that at the bounds "
+                f"{self.name} would solve another task; use another policy, such as 'constant'"
             )
         allowed = (limits.NO_LIMIT_STRATEGY, limits.JC, limits.GP, limits.TA)
         if policy == "optimal" and self.limits not in allowed:
@@ -350,8 +350,8 @@ def _check_combination(choice: MethodChoice) -> None:
         )
     if choice.keeps_bounds and choice.damping == damping.JT:
         raise MethodError(
-            f"method {choice.name!r}: the transpose is no inverse by which free joints could "
-            "compensate joints at their bounds; combine jt with another limit strategy"
+            f"method {choice.name!r}: sns and hqp need an inverse of the Jacobian, but jt uses the "
+            "transpose, which is no inverse; combine jt with another limit strategy"
         )
     if choice.keeps_bounds and choice.step in (step_bounds.SD, step_bounds.SDLS):
         raise MethodError(

@@ -302,7 +302,7 @@ class SolverOptions:
         math.pi / 4, 1e-9, 1e6, "rad or m", "MAX, SNS, HQP: maximum joint change in a step"
     )
     optimal_saturation: bool = switch(
-        "SNS: largest scale of the error that the bounds permit, and the shortest step with it"
+        "SNS: scale the error as little as the bounds permit, and use the shortest such step"
     )
     soft: bool = switch(
         "SDLS: scale steps softly as in the published code, instead of clamping them as in the text"

@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Reasons of reconfigurations: what ends a continuous section of a path of poses.
+"""Diagnosis of reconfigurations: the reason why a continuous section of a path of poses ends.
 
-The section is continued from pose to pose as far as possible. At the pose at which this fails, the
-solver is run without regard to the scene, and then without joint limits.
+The section is continued from pose to pose by attempts that ignore the scene; the reason is a
+collision if the result collides. If an attempt finds no solution within the maximum joint steps,
+Newton's method without joint limits distinguishes the other reasons.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from dls_ik.solver.problem import build_details
 from dls_ik.solver.result import Reconfiguration
 
 NUM_NEWTON_STEPS = 30  # maximum number of steps without joint limits
-NEWTON_TOLERANCE = 1e-8  # norm of the scaled error [m] that counts as reached
-MAX_NEWTON_STEP = 0.2  # [rad or m] maximum joint change in such a step
+NEWTON_TOLERANCE = 1e-8  # [m] maximum norm of the scaled error of a solution
+MAX_NEWTON_STEP = 0.2  # [rad or m] maximum joint change in a Newton step
 
 
 def explain_break(
@@ -32,7 +33,7 @@ def explain_break(
         graph: Graph with the search and the poses.
         q: (n,) last configuration of the section before [rad or m].
         pose: Index of the pose to which the reconfiguration leads.
-        is_complete: Whether the search ended by itself.
+        is_complete: False if the timeout or Ctrl-C stopped the search.
     """
     snapshot, step = graph.search.snapshot, graph.steps.step
     for i in range(pose, len(graph.poses)):

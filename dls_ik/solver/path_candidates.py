@@ -37,14 +37,14 @@ SPACING_SHARE = 0.5  # spacing of this grid, relative to the maximum joint step
 MIN_THREAD_SIZE = 512  # minimum number of attempts for each thread
 NUM_FIRST_STARTS = 96  # random starts for the first pose with a candidate
 MIN_CLEAR_DISTANCE = (
-    0.004  # [m] minimum distance of pairs by which exact collision checks are avoided
+    0.004  # [m] pairs that bounding spheres prove to be farther apart need no exact check
 )
-FRESH_SHARE = 4  # random starts of an exploration: most // FRESH_SHARE, also for each tenth pose
-NUM_FRESH_STARTS, FRESH_INTERVAL = 12, 10  # random starts, made for each tenth pose
+FRESH_SHARE = 4  # an exploration makes most // FRESH_SHARE random starts at every tenth pose
+NUM_FRESH_STARTS, FRESH_INTERVAL = 12, 10  # random starts of a sweep, at every tenth pose
 
 
 class TimeUpError(Exception):
-    """The time of a search is up; what was found so far remains in the graph."""
+    """Error at the time limit of a search; the candidates found so far remain in the graph."""
 
 
 class Steps(NamedTuple):
@@ -78,7 +78,7 @@ class CandidateGraph:
         poses: (m, k, 4, 4) poses.
         is_valid: (m,) whether each pose is valid.
         steps: Maximum joint steps, and the joint metric.
-        until: Latest end of the search on the clock of `time.perf_counter` [s].
+        until: Value of `time.perf_counter` at which the search stops [s]; inf for no limit.
     """
 
     search: Search
@@ -161,7 +161,7 @@ class CandidateGraph:
             sources: (s, n) candidates of the neighbouring pose from which the starts were derived;
                 None for random starts.
             most: Maximum number of candidates of the pose.
-            has_margin: Whether candidates must keep `MIN_CLEAR_DISTANCE`; default: the attribute.
+            has_margin: As the attribute of this name, which is the default.
 
         Returns:
             The candidates (c, n) that were added.
@@ -213,12 +213,14 @@ class CandidateGraph:
     def sweep(
         self, poses: Iterable[int], front: Array, most: int, report: Callable[[int], object]
     ) -> None:
-        """Carry the candidates of each pose to the next one, and add random ones now and then.
+        """Start attempts for each pose from the candidates of the pose before.
+
+        Every tenth pose also has random starts.
 
         Args:
             poses: Indices of the poses in order, either ascending or descending.
-            front: (c, n) candidates of the pose next to the first of these poses; none if there is
-                no such pose.
+            front: (c, n) candidates of the neighbour of the first of these poses [rad or m]; (0, n)
+                without such a neighbour.
             most: Maximum number of candidates of a pose.
             report: Function that is called with the index of each finished pose.
 
@@ -240,8 +242,8 @@ class CandidateGraph:
 
         Args:
             i: Index of the pose.
-            front: (c, n) candidates of the neighbouring pose; if no candidate of pose i keeps the
-                margin, they are tried again without the margin.
+            front: (c, n) candidates of the neighbouring pose. They are starts of further attempts
+                without the margin if no candidate of pose i keeps the margin.
             most: Maximum number of candidates of the pose.
         """
         is_first = not len(front) or not len(self.layers[i])
@@ -258,14 +260,17 @@ class CandidateGraph:
         most: int,
         usable: Callable[[int], Array],
     ) -> None:
-        """Carry candidates, and spread them along the self-motion of a redundant arm.
+        """Start attempts for each pose from candidates of the pose before and their neighbourhood.
+
+        For a redundant arm, random displacements of the candidates are starts too, so that the
+        candidates spread along the self-motion.
 
         Args:
             poses: Indices of the poses in order, either ascending or descending.
             front: (c, n) candidates of the pose next to the first of these poses.
             most: Maximum number of candidates of a pose.
-            usable: Function that returns those earlier candidates (c, n) of a pose that are carried
-                on, too.
+            usable: Function that returns the earlier candidates (c, n) of a pose which are also
+                used as starts for the next pose.
 
         Raises:
             TimeUpError: If the time is up.
@@ -323,7 +328,10 @@ class CandidateGraph:
         )
 
     def _key(self, q: Array) -> int:
-        """Return the joint whose candidates spread most relative to its step; -1 for none."""
+        """Return the index of the joint with the largest range relative to its maximum step.
+
+        Joints that may be shifted by full turns are excluded; -1 if no joint remains.
+        """
         usable = self.steps.turn == 0.0
         if not usable.any() or not len(q):
             return -1

@@ -10,8 +10,8 @@ from dls_ik.core.types import Array, Flags, Indices
 from dls_ik.solver.path_candidates import CandidateGraph
 from dls_ik.solver.search import found
 
-# A motion is continuous if a solution of the pose half way is near the middle of the motion: within
-# this share of the largest joint change, plus the second number [rad or m].
+# Maximum distance of the solution at the middle pose from the middle of a continuous motion:
+# MIDDLE_SHARE times the largest joint change plus MIDDLE_DEVIATION [rad or m].
 MIDDLE_SHARE, MIDDLE_DEVIATION = 0.25, 1e-3
 
 

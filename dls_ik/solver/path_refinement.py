@@ -24,8 +24,9 @@ from dls_ik.solver.search import found
 
 MAX_REFINEMENT_STEPS = 30
 MIN_DECREASE = 0.01  # relative decrease of the objective below which the refinement ends
-# Weights of displacements, relative to the weights of the motions: at the start, the factor for
-# configurations that must be held, and the weight above which a configuration does not move
+# Weights of displacements, relative to the mean weight of the motions: FIRST_STAY is the initial
+# weight, STAY_FACTOR multiplies it after a rejected displacement, and a configuration with a weight
+# above MAX_STAY is fixed
 FIRST_STAY, STAY_FACTOR, MAX_STAY = 1e-4, 100.0, 1e3
 HELD_STAY = 1e6  # weight of the displacements of configurations that do not move
 MAX_DISPLACEMENT = 0.3  # [rad or m] maximum displacement of a joint in an iteration
@@ -78,7 +79,7 @@ class PathRefiner:
         return np.where(self._is_jump[1:], 0.0, 1.0 / np.maximum(shares, MIN_INTERVAL_SHARE))
 
     def hold(self, which: Flags) -> None:
-        """Keep the configurations marked in `which` (s,) where they are in later refinements."""
+        """Fix the configurations marked in `which` (s,) during later refinements."""
         self._stay[which] = np.inf
 
     def refine(self, q: Array) -> RefinedPath:
@@ -107,7 +108,11 @@ class PathRefiner:
         return float(self._pull @ (motion**2).sum(axis=1))
 
     def _trial(self, q: Array) -> tuple[Array, Flags]:
-        """Return displaced configurations (s, n), and which of them may be used."""
+        """Return displaced configurations (s, n), and whether each is acceptable (s,).
+
+        An acceptable configuration solves its pose within the joint limits, is collision-free, and
+        is within the maximum joint steps of its neighbours.
+        """
         robot, problem = self._search.robot, self._search.problem
         bases = np.empty((*q.shape, self._free))
         null_bases(robot.chain, problem.method, self._details, self._poses, q, self._scale, bases)

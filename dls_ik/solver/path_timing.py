@@ -3,12 +3,12 @@
 """Time-optimal motion along a solved path that stays close to the lines between its poses.
 
 1. A cubic spline passes through the joint positions. Where the tip leaves the line between two
-   poses by more than half of the tolerance, the solver computes joint positions for a pose between.
+   poses by more than half of the tolerance, the solver computes joint positions for the middle.
 2. TOPP-RA (Pham & Pham 2018, package toppra) computes the fastest motion along the spline within
    the limits of joint velocity, joint acceleration and tip speed.
 3. The motion is sampled. Between the samples, a controller interpolates positions, velocities and
-   accelerations by polynomials of degree 5. If these polynomials leave the path, the samples get
-   closer; if they exceed a limit, the motion is slowed down as a whole.
+   accelerations by polynomials of degree 5. If these polynomials exceed the tolerance, samples are
+   added; if they exceed a limit, the whole motion is slowed down.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ from dls_ik.solver.solver import IkSolver
 from dls_ik.solver.trajectory import csv_text, trajectory_message
 from dls_ik.text import listing, quoted, suggest_names
 
-MAX_ROUNDS = 16  # rounds of added poses, and of halved sampling periods
+MAX_ROUNDS = 16  # maximum number of rounds that add poses, and of rounds that add samples
 MAX_KNOTS = 20_000
 MAX_CHECKED_AT_ONCE = 200_000  # configurations that are checked at once
 SPLINE_SHARE = 0.5  # part of the path tolerance that the spline may use
 SAMPLE_SHARE = 0.1  # part of the tolerance by which the distance may grow between two samples
-MAX_CHANGE = 0.5  # [rad or m] largest distance of an added pose's answer from the spline
-GRID_PER_KNOT, MIN_GRID = 4, 200  # points at which toppra applies the limits
+MAX_CHANGE = 0.5  # [rad or m] largest distance of the solution for an added pose from the spline
+GRID_PER_KNOT, MIN_GRID = 4, 200  # grid points of toppra: per knot, and minimum in total
 CHECKS_PER_SAMPLE = 8  # points of each polynomial at which the limits are checked
 ROUNDING = 1e-9  # relative excess of a limit due to rounding
 NO_LIMIT = 1e6  # [rad/s or m/s] replaces missing velocity limits
@@ -102,7 +102,7 @@ class PathTrajectory:
         return len(self.t)
 
     def to_csv(self, file: str | os.PathLike[str] | None = None) -> str:
-        """Return the motion as CSV: one line per point, with time, positions, velocities, ...
+        """Return the motion as CSV; a line has time, positions, velocities and accelerations.
 
         Args:
             file: File to write in addition.
@@ -216,7 +216,7 @@ def _joint_path(robot: RobotModel, lines: Lines, path: IkPathResult | ArrayLike)
 def _follow_lines(
     solver: IkSolver, lines: Lines, q: Array, options: TimingOptions, share: float = SPLINE_SHARE
 ) -> _Spline:
-    """Return a spline whose tip stays within a share of the tolerance, at samples.
+    """Return a spline along which the tip, at samples, stays within a share of the tolerance.
 
     Raises:
         DlsIkError: If poses between the given ones have no joint positions near the spline.
@@ -245,7 +245,7 @@ def _follow_lines(
 
 
 def _through(q: Array, at: Array) -> _Spline:
-    """Return the spline through joint positions (k, n) at the places `at` (k,) of the path."""
+    """Return the spline through joint positions (k, n); `at` (k,) are line numbers plus shares."""
     toppra = _toppra()
     steps = np.linalg.norm(np.diff(q, axis=0), axis=1)
     s = np.concatenate([[0.0], np.cumsum(steps)])
@@ -304,7 +304,11 @@ def _toppra() -> Any:
 
 
 def _limits(robot: RobotModel, options: TimingOptions) -> tuple[Array, Array]:
-    """Return the limits of velocity and acceleration (n,) that the motion must keep."""
+    """Return the limits of velocity and acceleration (n,) that the motion must keep.
+
+    Raises:
+        OptionError: If an acceleration limit is not finite and above 0.
+    """
     acceleration = np.broadcast_to(np.asarray(options.acceleration, float), (robot.n,))
     if (acceleration <= 0.0).any() or np.isinf(acceleration).any():
         raise OptionError(
@@ -316,7 +320,7 @@ def _limits(robot: RobotModel, options: TimingOptions) -> tuple[Array, Array]:
 
 
 def _fastest(robot: RobotModel, spline: _Spline, options: TimingOptions) -> tuple[Array, Any]:
-    """Return the time-optimal trajectory along a spline, and times at which it is sampled.
+    """Return sampling times (m,) [s], and the time-optimal trajectory of toppra along a spline.
 
     Raises:
         DlsIkError: If toppra finds no trajectory.
@@ -453,8 +457,7 @@ def _deviations(
 def _largest(pieces: _Pieces, order: int) -> Array:
     """Return bounds (m, n) on a derivative of each joint by time in each interval.
 
-    A polynomial on an interval lies between the smallest and the largest of its coefficients in the
-    basis of Bernstein.
+    On its interval, a polynomial lies between its smallest and its largest Bernstein coefficient.
     """
     c = pieces.c
     for _ in range(order):
@@ -467,7 +470,7 @@ def _largest(pieces: _Pieces, order: int) -> Array:
 
 
 def _slowdown(robot: RobotModel, pieces: _Pieces, options: TimingOptions) -> float:
-    """Return the factor of all times with which the polynomials keep all limits."""
+    """Return the factor, at least 1, for all times with which the motion keeps all limits."""
     velocity, acceleration = _limits(robot, options)
     u = np.linspace(0.0, 1.0, CHECKS_PER_SAMPLE + 1)
     q, v, a = (pieces.at(u, order).reshape(-1, robot.n) for order in range(3))

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Distance of a joint motion from the lines between the poses of a path, with a proven bound.
 
-Between two successive poses, the origin of the tip shall move on a straight line, and the tip shall
-turn about a fixed axis in proportion to its progress on the line. If both poses have the same
+Between two successive poses, the origin of the tip should move on a straight line, and the tip
+should turn about a fixed axis in proportion to its progress on it. If both poses have the same
 origin, only the rotation is compared.
 
 A distance is computed at samples. The distance from a line is a convex function of the position, so
@@ -72,17 +72,21 @@ def lever_arms(robot: RobotModel) -> Array:
 
 
 class JointBounds(NamedTuple):
-    """Bounds on the motion of the joints during p motions."""
+    """Largest velocity and acceleration of each joint during each of p motions."""
 
     velocity: Array  # (p, n) [rad/s or m/s]
     acceleration: Array  # (p, n) [rad/s^2 or m/s^2]
 
 
 def tip_accelerations(robot: RobotModel, bounds: JointBounds) -> tuple[Array, Array]:
-    """Return bounds on the linear and the angular acceleration of the tip, each (p,).
+    """Return bounds (p,) on the linear [m/s^2] and angular [rad/s^2] acceleration of the tip.
 
-    The tip moves by at most its distance from a joint times the motion of this joint, and the
-    direction of this motion turns with all joints.
+    A joint moves the tip at most at its velocity times its lever arm, and the direction of this
+    motion turns at most at the sum of the velocities of all revolute joints.
+
+    Args:
+        robot: Robot with one tip.
+        bounds: Largest velocities and accelerations of the joints during p motions.
     """
     arms, turning = lever_arms(robot), turning_joints(robot)
     velocity, acceleration = bounds

@@ -75,8 +75,8 @@ def solve_path(
         return solve_whole_path(search, poses, start, steps, limit, progress)
     if timeout is not None:
         raise OptionError(
-            "timeout needs whole=True; a path that is not solved as a whole ends after the "
-            "restarts of each pose (max_restarts)"
+            f"timeout can only be given with whole=True; got timeout={timeout!r}; without "
+            "whole=True, max_restarts limits the search for each pose"
         )
     walk, b, i = _Walk(search, poses, start, steps), len(poses), 0
     while i < b:

@@ -253,7 +253,7 @@ class IkPathResult(IkBatchResult):
     reconfigurations: tuple[Reconfiguration, ...] = ()
     # lower bound on the number of reconfigurations of all solutions of the path; None if unknown
     min_reconfigurations: int | None = None
-    is_complete: bool = True  # whether the search ended by itself, not by the timeout or Ctrl-C
+    is_complete: bool = True  # False if the timeout or Ctrl-C stopped the search
 
     @property
     def fraction(self) -> float:

@@ -258,7 +258,8 @@ class IkSolver:
 
         With a scene, the solver also searches for answers between which the straight joint motions
         are collision-free. The result lists the motions that collide nevertheless. With a task
-        stack, answers are collision-free too, but motions between them are only checked.
+        stack, answers are collision-free and the result lists colliding motions, but the solver
+        does not search for answers that avoid such motions.
 
         Args:
             Ts: As for :meth:`solve_batch`.
@@ -320,8 +321,8 @@ class IkSolver:
         which distinct examples are returned; :attr:`dls_ik.IkSolutions.families` tells which of
         them self-motion connects.
 
-        With a task stack, the solutions are distinct local minima of its levels at which the tips
-        reach their task. They are sorted by the priority of their errors, the best one first.
+        With a task stack, the solutions are distinct local minima of the levels at which the tips
+        reach their task. Solutions are compared level by level, and sorted with the best first.
 
         Args:
             T: As for :meth:`solve`.
@@ -349,13 +350,13 @@ class IkSolver:
     def swivel_intervals(
         self, T: PoseLike, up: Sequence[float] = (0.0, 0.0, 1.0)
     ) -> SwivelIntervals:
-        """Return the swivel angles of the elbow with which the tip has a pose within the limits.
+        """Return the swivel angles at which the arm reaches a pose within its joint limits.
 
-        The angles are those of :class:`dls_ik.SwivelTask`. They are exact for arms with a spherical
-        shoulder and a spherical wrist, with or without an offset at the elbow; for other arms they
-        are found from random solutions, see :class:`dls_ik.solver.swivel.SwivelIntervals`. The
-        method, the task and the scene of the solver are ignored: the pose is the full pose, and
-        some of the angles may be in collision.
+        :class:`dls_ik.SwivelTask` defines the swivel angle of the elbow. The intervals are exact
+        for arms with a spherical shoulder and a spherical wrist, with or without an offset at the
+        elbow. For other arms they are found from random solutions, and an interval may be missing.
+        The method, the task and the scene of the solver are ignored: the full pose is reached, and
+        the arm may be in collision.
 
         Args:
             T: Pose ``T_base_tip`` [m], as for :meth:`solve`.
@@ -459,7 +460,14 @@ class IkSolver:
         return search
 
     def _split(self, task: Tasks | TaskStack) -> tuple[TaskStack | None, Tasks]:
-        """Return the stack of a call, or None, and the task of the tips; None: the solver's."""
+        """Return the stack and the task of the tips that apply to a call.
+
+        Args:
+            task: Argument of the call; None selects the stack and the task of the solver.
+
+        Returns:
+            The stack, None without one; and the task of the tips, None for that of the solver.
+        """
         return (self._stack, None) if task is None else split_stack(task)
 
     def _levels(self, stack: TaskStack, search: Search) -> StackSearch:

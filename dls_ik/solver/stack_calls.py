@@ -80,8 +80,9 @@ def solve_path_levels(
 ) -> IkPathResult:
     """Solve a stack along a path; :meth:`dls_ik.IkSolver.solve_path` has the arguments.
 
-    Each answer is the seed of the next pose. If the motion to an answer is a jump, the answer that
-    the closest solution of the tips' task leads to is used if its motion is smaller.
+    Each answer is the seed of the next pose. If the motion to an answer is a jump, the pose is
+    solved again, from the solution of the tips' task that is closest to the previous answer. The
+    second answer is used if its motion is smaller.
     """
     begin, search = time.perf_counter(), _untimed(search)
     steps = joint_steps(search.robot, max_joint_step)
@@ -115,8 +116,8 @@ def solve_all_levels(
 ) -> IkSolutions:
     """Find distinct local minima of a stack; :meth:`dls_ik.IkSolver.solve_all` has the arguments.
 
-    The levels are minimised from distinct solutions of the tips' task. The solutions are sorted by
-    the priority of their errors, the best one first.
+    The levels are minimised from distinct solutions of the tips' task. The minima are compared
+    level by level, and sorted with the best first.
     """
     count, n = checked_count("count", count, 0), search.robot.n
     plain = solve_all(search, T, max(count, NUM_LEVEL_STARTS), seed)

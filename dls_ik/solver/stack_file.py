@@ -193,10 +193,10 @@ def _by_joint_or_all(value: Any, place: str) -> Any:
 
 
 def _text(value: Any, place: str) -> str:
-    """Return a text; an empty value is the empty text.
+    """Return a text; the value None, a key without a value in YAML, becomes the empty text.
 
     Raises:
-        OptionError: If the value is something else.
+        OptionError: If the value is neither a text nor None.
     """
     if value is None:
         return ""

@@ -45,7 +45,7 @@ class _Candidate(NamedTuple):
 
 
 class Improved(NamedTuple):
-    """Minimum of the levels that one start leads to."""
+    """Local minimum of the levels, found from one start configuration."""
 
     result: IkResult
     cost: Array  # (l,) costs of the levels, to compare minima by priority
@@ -75,7 +75,7 @@ class StackSearch:
         return len(self._problem.params.ends)
 
     def improve(self, search: Search, T: Array, q: Array) -> Improved:
-        """Return the minimum of the levels that a start leads to.
+        """Return the local minimum of the levels that is found from a start configuration.
 
         Args:
             search: Search for the task of the tips, within the current scene.

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Feasible swivel angles of the elbow for a pose of the tip.
 
-They are exact for arms with a spherical shoulder and a spherical wrist (swivel_angles.py). For
-other arms the curves of configurations that reach the pose are followed from random solutions, and
-the places where a joint meets a limit or the angle turns back are refined.
+The angles are exact for arms with a spherical shoulder and a spherical wrist (swivel_angles.py).
+For other arms, the curves of configurations that reach the pose are followed from random solutions.
+The ends of the intervals, at joint limits and at extrema of the angle, are refined by root finding.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from dls_ik.solver.task import Task
 from dls_ik.solver.task_stack import SwivelTask, TaskStack
 
 NUM_CURVE_STARTS = 96  # random starts of the search for curves, by each of the methods
-# The first method finds solutions within the limits. The second one ignores limits: a curve of
-# which a small part is feasible is then found as easily as others.
+# The first method finds solutions within the joint limits. The second method ignores the limits, so
+# that it also finds curves of which only a small part is within the limits.
 CURVE_METHODS = (AUTO_METHOD, "ed")
 MAX_CURVE_SAMPLES = 4000
 MAX_CURVES = 16  # number of curves of an arm with seven revolute joints (Burdick 1989)
@@ -55,17 +55,17 @@ class SwivelIntervals:
     """Swivel angles of the elbow with which an arm reaches a pose within its joint limits.
 
     An interval (low, high) [rad] has -pi <= low < pi, and high may exceed pi. If all angles are
-    feasible, the only interval is (-pi, pi). Single angles between infeasible ones are omitted.
+    feasible, the only interval is (-pi, pi). Isolated feasible angles are omitted.
 
     Attributes:
         intervals: (k, 2) union of the angles of all branches, in ascending order; (0, 2) if the
             pose cannot be reached, or the angle is undefined in all solutions.
-        branches: Angles (k, 2) of each branch of solutions that has any. While the tip keeps its
-            pose, the elbow can move within one interval of one branch; branches that meet in a
-            singularity are listed apart for exact intervals.
+        branches: Intervals (k, 2) [rad] of each branch of solutions with a feasible angle. While
+            the tip keeps its pose, the elbow can move within one interval of one branch. If
+            `is_exact`, branches that meet in a singularity are separate entries.
         is_exact: True for arms with a spherical shoulder and a spherical wrist: the ends are
             computed in closed form. False for other arms: branches are found from random solutions,
-            and an interval may be missing; the ends that are listed are accurate to 1e-6 rad.
+            so that an interval may be missing; ends are accurate to 1e-6 rad.
     """
 
     def __init__(self, branches: list[Intervals], is_exact: bool) -> None:
@@ -91,7 +91,7 @@ class SwivelIntervals:
         """Return the distance of an angle from the closest feasible angle; inf if there is none.
 
         Args:
-            angle: Swivel angle [rad]; full turns do not count.
+            angle: Swivel angle [rad], modulo 2 pi.
         """
         if not len(self.intervals):
             return math.inf
@@ -150,7 +150,7 @@ class _Sample(NamedTuple):
 
 @lru_cache(maxsize=16)
 def _tools(robot: RobotModel, up: tuple[float, ...]) -> tuple[Any, list[Search]]:
-    """Return the box of a stack with the swivel angle of a robot, and searches for solutions."""
+    """Return the boxed stack of pose and swivel angle, and a search for each curve method."""
     stack = build_stack(robot, TaskStack(Task(), SwivelTask(0.0, up)), SolverOptions())
     choices = [parse_method(method) for method in CURVE_METHODS]
     searches = [build_search(robot, choice, solver_options(choice, {}), None) for choice in choices]
@@ -221,7 +221,7 @@ class _Curves:
         curve = self._with_hidden_limits(curve)
         feasible = self.margin(np.array([sample.q for sample in curve])) >= -LIMIT_TOLERANCE
         is_loop = len(curve) > 2 and _distance(curve[0].q, curve[-1].q) < LIMIT_TOLERANCE
-        if is_loop and not feasible.all():  # start at a place that no part contains
+        if is_loop and not feasible.all():  # start at an infeasible sample
             first = int(np.argmin(feasible))
             curve = curve[first:-1] + curve[: first + 1]
             feasible = np.append(np.roll(feasible[:-1], -first), feasible[first])
@@ -235,7 +235,7 @@ class _Curves:
                 else:
                     parts[-1].append(_continued(at_limit, parts[-1][-1]))
             elif feasible[i] and (i == 0 or abs(_turn(sample, before)) > LARGEST_ANGLE_STEP):
-                parts.append([])  # a new part, also where the angle is undefined
+                parts.append([])  # a new part; a jump of the angle means that it is undefined
             elif feasible[i] and before.rate * sample.rate < 0.0:
                 turning = self._between(before, sample, lambda at: at.rate).angle
                 parts[-1].append(_continued(turning, parts[-1][-1]))
@@ -248,7 +248,7 @@ class _Curves:
         return float(self.margin(sample.q))
 
     def _with_hidden_limits(self, curve: list[_Sample]) -> list[_Sample]:
-        """Return a curve with more samples, where a limit is met between two samples only."""
+        """Add samples where a limit is crossed twice between two neighbouring samples."""
         q, tangent = (np.array([sample[k] for sample in curve]) for k in (0, 1))
         step = np.diff(q, axis=0)
         length = np.linalg.norm(step, axis=1)[:, None]

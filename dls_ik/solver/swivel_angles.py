@@ -38,10 +38,10 @@ class SphericalJoint(NamedTuple):
     """Three joints whose axes intersect in a point: R = Rot(z1, q1) Rot(z2, q2) Rot(z3, q3)."""
 
     z: Array  # (3, 3) unit vectors z1, z2, z3 along the axes at q = 0, as rows
-    turned: Array  # (2, 3, 3) coefficients of Rot(z2, q2) z3 and Rot(z2, -q2) z1, by 1, cos, sin
+    turned: Array  # (2, 3, 3) Rot(z2, q2) z3 and Rot(z2, -q2) z1; rows: factors of 1, cos, sin
     across: Array  # (2, 3, 3) matrices of the cross products with z1 and z3
     lower: Array  # (3,) lower limits [rad]
-    range: Array  # (3,) difference of the limits, and rounding [rad]
+    range: Array  # (3,) upper minus lower limit, plus a tolerance for rounding [rad]
     # z1 . R z3 = amplitude cos(q2 - phase) + constant
     amplitude: float
     phase: float
@@ -59,7 +59,7 @@ class SphericalArm(NamedTuple):
     wrist: SphericalJoint
     axis: Array  # (3,) unit vector along the axis of the fourth joint
     s: Array  # (3,) shoulder [m]
-    elbow: Array  # (3,) a point on the axis of the fourth joint, whose angle is meant [m]
+    elbow: Array  # (3,) point on the axis of joint 4 that defines the swivel angle [m]
     w: Array  # (3,) wrist [m]
     lower: float  # lower limit of the fourth joint [rad]
     upper: float  # upper limit of the fourth joint [rad]
@@ -81,7 +81,7 @@ def spherical_joint(z: Array, lower: Array, upper: Array) -> SphericalJoint | No
         return None
     rows = [(z1, False, constant + amplitude), (z1, False, constant - amplitude)]
     limits = np.stack([lower, upper])
-    limits = np.where(np.isfinite(limits), limits, 0.0)  # such an angle is no end, but a valid cut
+    limits = np.where(np.isfinite(limits), limits, 0.0)  # an extra cut at 0 is harmless
     for first, second, third in limits.tolist():
         rows += [
             (z1, False, constant + amplitude * math.cos(second - phase)),
@@ -136,7 +136,7 @@ def spherical_arm(robot: RobotModel) -> SphericalArm | None:
 def exact_angles(arm: SphericalArm, T: Array, up: Array) -> list[Intervals]:
     """Return the feasible swivel angles of each branch of solutions.
 
-    A branch has one solution of the fourth joint, one side of the second and one of the sixth
+    A branch is given by one of two solutions for each of the fourth, the second and the sixth
     joint.
 
     Args:

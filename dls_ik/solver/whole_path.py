@@ -52,16 +52,17 @@ MIN_CANDIDATES = 16  # number of candidates of a pose that is allowed in any cas
 # Rounds of the exploration: number of poses before and after a reconfiguration, and maximum number
 # of candidates of a pose
 ROUNDS = ((32, 200), (128, 400), (512, 600), (2048, 1000), (10**9, 2000))
-# A margin's rounds end if reconfigurations remain and the candidates around them hardly increase
+# Minimum growth of the number of candidates around the reconfigurations in a round; with less,
+# and as many reconfigurations as before, the rounds with (or without) the margin end
 MIN_GROWTH = 1.25
 EXPLORATION_BUDGET = 1_000_000  # number of attempts after which no further round starts
 MAX_EXPLORED_JUMPS = 30  # maximum number of reconfigurations around which candidates are added
 # For an arm without redundancy: random starts per pose, and maximum number of rounds
 NUM_BRANCH_STARTS, MAX_BRANCH_ROUNDS = 128, 3
-MISSED_BATCH_SIZE = 64  # number of poses without candidates that are solved between clock readings
+MISSED_BATCH_SIZE = 64  # number of poses without candidates solved between checks of the timeout
 MAX_CHOICES = 60  # maximum number of repeated choices because of motions that are not continuous
 MAX_REFINEMENTS = 4  # maximum number of refinements, with more configurations held each time
-AT_SEED_TOLERANCE = 1e-3  # [rad or m] maximum distance at which the seed is the first configuration
+AT_SEED_TOLERANCE = 1e-3  # [rad or m] maximum joint difference of a first solution at the seed
 
 
 def solve_whole_path(
@@ -109,7 +110,7 @@ class _WholePath:
         self._graph = CandidateGraph(search, poses, is_valid, steps, until)
         self._missed: dict[int, tuple[int, Rows]] = {}
         self._is_start_fixed = False
-        self._is_exhaustive = False  # whether all branches of a non-redundant arm are known
+        self._is_exhaustive = False  # whether random starts found no further branch
         self._continuous: set[tuple[int, int, int]] = set()  # motions that were checked
 
     def run(self) -> IkPathResult:
@@ -282,7 +283,7 @@ class _WholePath:
     def _explore_around(self, sequence: JointSequence, window: int, most: int) -> None:
         """Add candidates for the poses around each reconfiguration of a sequence.
 
-        A reconfiguration in the section explored for another one is left to the next round.
+        Reconfigurations within a section that was already explored wait for the next round.
 
         Args:
             sequence: Best sequence so far.
@@ -345,7 +346,7 @@ class _WholePath:
         Args:
             sequence: Best sequence so far; None before the first choice.
             refined: Refined sequence; None without refinement.
-            ended: Status of poses for which nothing is known.
+            ended: Status of valid poses for which the search found no solution and gave no status.
         """
         graph, search = self._graph, self._search
         b = len(graph.poses)
@@ -396,7 +397,11 @@ class _WholePath:
         )
 
     def _contacts(self, sequence: JointSequence, q: Array) -> tuple[PathContact | None, ...]:
-        """Return the contacts of the reconfigurations, if they were straight joint motions."""
+        """Return the contact of the straight joint motion of each reconfiguration.
+
+        The entry of a pose is None if no reconfiguration leads to the pose, or if the straight
+        motion is collision-free. Without a scene, the tuple is empty.
+        """
         snapshot = self._search.snapshot
         if snapshot is None:
             return ()

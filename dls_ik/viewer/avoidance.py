@@ -77,7 +77,7 @@ class AvoidingSource(LocalSource):
         )
 
     def set_redundancy(self, wanted: Redundancy) -> None:
-        """Change levels and frozen joints; a planned path is discarded if other joints move."""
+        """Change levels and frozen joints; discard a planned path if the frozen joints change."""
         is_other = wanted.frozen != self.redundancy.frozen
         super().set_redundancy(wanted)
         if is_other:
@@ -85,7 +85,7 @@ class AvoidingSource(LocalSource):
                 self._path, self._search = [], None
 
     def _arm_at(self, q: Array) -> RobotModel:
-        """Return the robot whose frozen joints can only be where they are in q (n,) [rad or m]."""
+        """Return the robot with the limits of frozen joints narrowed to q (n,) [rad or m]."""
         frozen = self.redundancy.frozen
         if not frozen:
             return self.robot

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""What arms on the page do with their redundancy: levels below the tip's task, frozen joints."""
+"""Redundancy settings of the arms on the page: levels below the tip's task, frozen joints."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Redundancy(NamedTuple):
         return tips, whole.with_posture({}, robot.joint_names)
 
     def has_form_of(self, other: Redundancy) -> bool:
-        """Return whether only the swivel angle or positions of postures differ."""
+        """Return whether at most the swivel angle and the positions of postures differ."""
         mine = tuple(tuple(map(_without_target, level)) for level in self.levels)
         its = tuple(tuple(map(_without_target, level)) for level in other.levels)
         return mine == its and self.frozen == other.frozen
@@ -153,7 +153,7 @@ def _weights(task: PostureTask) -> Any:
 
 
 def _without_target(task: StackTask) -> StackTask:
-    """Return a task without the target that a motion follows while it continues."""
+    """Return a copy with zero as the target that can change without restarting the motion."""
     if isinstance(task, SwivelTask):
         return replace(task, angle=0.0)
     if isinstance(task, PostureTask):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Panel in which a person chooses what the arms do with their redundancy."""
+"""Panel for the redundancy of the arms: levels, their targets, and frozen joints."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ LEVEL_TEXT = (
 )
 LEVELS_NOTE = (
     f"<div style='padding:0 12px 6px;font-size:12.5px;line-height:1.35;color:{DIMMED}'>"
-    "A level never changes what the levels above it achieve. Bare steps know neither levels nor "
-    "frozen joints.</div>"
+    "A level never disturbs the levels above it. Bare steps ignore levels and frozen joints."
+    "</div>"
 )
 MAX_SWIVEL = 180.0  # [deg]
 SHOWN_AS_REACHED = 1e-6  # largest scaled error of a level that the page shows as reached
@@ -155,7 +155,7 @@ class RedundancyPanel:
     # Changes by a person
 
     def _change(self, change: Callable[[Redundancy], Redundancy]) -> None:
-        """Change what the arms do with their redundancy; show a refusal."""
+        """Change the redundancy settings of the arms; if they are refused, show the reason."""
         with self._lock, self._refusal.shown():
             wanted = self._session.redundancy
             if wanted is not None:

@@ -123,7 +123,7 @@ class Session:
 
     @property
     def redundancy(self) -> Redundancy | None:
-        """What the arms do with their redundancy; None if the page cannot change it."""
+        """Levels and frozen joints of the arms; None if the page cannot change them."""
         return self._sources[0].redundancy
 
     @property

@@ -134,14 +134,14 @@ class Source(Protocol):
 
     @property
     def redundancy(self) -> Redundancy | None:
-        """What the arm does with its redundancy; None if the page cannot change it."""
+        """Levels and frozen joints of the arm; None if the page cannot change them."""
 
     @property
     def level_errors(self) -> tuple[float, ...]:
         """Norm of the scaled error of each level, that of the tips first; () without levels."""
 
     def set_redundancy(self, wanted: Redundancy) -> None:
-        """Change what the arm does with its redundancy, from the current state of the arm."""
+        """Change levels and frozen joints; the motion continues from its current state."""
 
     def gains(self, q: Array, size: float) -> Array | None:
         """Return the gains (k,) of the current method along the singular directions at q.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Action ``~/follow_joint_trajectory``, which a joint_trajectory_controller also serves."""
+"""Action ``~/follow_joint_trajectory``, as joint_trajectory_controller serves it."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -44,7 +44,7 @@ ERROR_CODES = {
 
 
 class FollowJointTrajectoryAction:
-    """Runs goals of the action; the reason of a rejection is in the result.
+    """Runs goals of ``~/follow_joint_trajectory``; the result has the reason of a rejection.
 
     Args:
         context: Arm, servo loop and scene.
@@ -62,7 +62,7 @@ class FollowJointTrajectoryAction:
             if request.multi_dof_trajectory.points or request.multi_dof_trajectory.joint_names:
                 raise TrajectoryError(
                     INVALID_GOAL,
-                    "multi_dof_trajectory is not supported; give the joints in trajectory",
+                    "multi_dof_trajectory is not supported; leave it empty, and use trajectory",
                 )
             spline = read_spline(request.trajectory, arm.robot, context.current_q(arm))
             tolerances = read_tolerances(request, arm.robot)
@@ -102,10 +102,15 @@ def _outcome(motion: MotionResult) -> Outcome:
 
 
 def read_tolerances(request: Any, robot: RobotModel) -> Tolerances:
-    """Return the tolerances of a goal of FollowJointTrajectory.
+    """Return the tolerances of a goal of FollowJointTrajectory; tolerances of 0 are the defaults.
+
+    Args:
+        request: Goal message.
+        robot: Robot that follows the trajectory.
 
     Raises:
-        TrajectoryError: If a tolerance is not valid, or names a joint that does not move.
+        TrajectoryError: If a tolerance is not valid, or is given for a component or for a joint
+            that does not move.
     """
     if request.component_path_tolerance or request.component_goal_tolerance:
         raise TrajectoryError(

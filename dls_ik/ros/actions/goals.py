@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Action servers that one thread serves without an executor, and the goals of their clients."""
+"""Action servers with threads of their own instead of an rclpy executor, and their goals."""
 
 import threading
 import time
@@ -58,7 +58,7 @@ class Goal:
         return self._is_cancelled or self._closing.is_set()
 
     def cancel(self) -> None:
-        """Record that the client has cancelled the goal, and end a wait; callable in any thread."""
+        """Record that the client has cancelled the goal, and end a wait; usable in any thread."""
         self._is_cancelled = True
         self._news.set()
 
@@ -78,8 +78,10 @@ class Goal:
     def set_status(self, status: int) -> None:
         """Set the final status of the goal.
 
-        A goal can only be "canceled" after it is "canceling". The thread that receives the request
-        sets this status after :meth:`cancel` returns.
+        The action protocol permits the status "canceled" only after "canceling", which the thread
+        for messages sets after :meth:`cancel` returns. This method waits for "canceling" for at
+        most CANCEL_TIMEOUT, and not at all if the node exits; without "canceling", the final status
+        is "aborted".
         """
         if status == CANCELED:
             timeout = 0.0 if self._closing.is_set() else CANCEL_TIMEOUT
@@ -144,13 +146,13 @@ class GoalServer:
     def serve_requests(
         self, kind: Any, name: str, answer: Callable[[Any], Any], full: Callable[[], Any]
     ) -> None:
-        """Create a service whose requests take long, and run in the threads of goals.
+        """Create a service whose requests take long and are answered in the planning threads.
 
         Args:
             kind: Service type.
             name: Name of the service.
             answer: Function that returns the response to a request; it must not raise errors.
-            full: Function that returns the response if MAX_ACTIVE_GOALS requests are in progress.
+            full: Function that returns the response if MAX_REQUESTS requests are in progress.
         """
 
         def work(request: Any, reply: Reply) -> None:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Motions of the arm along joint trajectories: checks, execution by the servo loop, and the end."""
+"""Motions of the arm along joint trajectories: checks, execution by the servo loop, result."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -35,7 +35,7 @@ from dls_ik.servo.options import motion_limits
 FEEDBACK_PERIOD = 0.05  # [s] time between two feedback messages
 STOP_TIMEOUT = 10.0  # [s] maximum time until a cancelled arm is at rest
 SCENE_TIMEOUT = 30.0  # [s] maximum time that a goal waits for a scene that is being prepared
-POLL_PERIOD = 0.01  # [s] period in which a stopping arm and a pending scene are checked
+POLL_PERIOD = 0.01  # [s] period of the checks whether the arm has stopped or its scene is ready
 DEFAULT_GOAL_TOLERANCE = 0.01  # [rad or m] goal tolerance if the goal has none
 DEFAULT_GOAL_TIME = 2.0  # [s] goal time tolerance if the goal has none
 CANCELLED = "cancelled by the client"
@@ -43,7 +43,7 @@ CLOSING = "the node is shutting down"
 
 
 class MotionResult(NamedTuple):
-    """End of a motion, with its reason; empty if the motion is complete."""
+    """How a motion ended, and why; the message is empty if the motion is complete."""
 
     end: MotionEnd
     message: str
@@ -51,7 +51,7 @@ class MotionResult(NamedTuple):
 
 
 class MotionContext:
-    """Everything that motions need: the arm, the servo loop, the scene, and frames.
+    """Arm, servo loop, scene and frames that motions use.
 
     Args:
         node: ROS node.
@@ -113,7 +113,8 @@ class MotionContext:
             if j >= 0 and np.ptp(spline.q[:, j]) > 0.0:
                 raise TrajectoryError(
                     INVALID_GOAL,
-                    f"the trajectory moves joint {name!r}, which the parameter frozen_joints names",
+                    f"the trajectory moves joint {name!r}, which frozen_joints names; keep its "
+                    "position constant, or remove it from this parameter",
                 )
         scene = self._stream_scene(arm)
         if scene is None:
@@ -151,8 +152,12 @@ class MotionContext:
             spline: Trajectory of all joints that follow targets.
             arm: Arm for which the trajectory was checked.
             tolerances: Permitted distances from the trajectory and its goal.
-            feedback: Function that is called with the state of the motion in each FEEDBACK_PERIOD.
+            feedback: Function that is called with the state of the motion every FEEDBACK_PERIOD.
             delay: Time until the start of the trajectory [s].
+
+        Returns:
+            How the motion ended. If the goal is cancelled or the node exits, the arm is stopped
+            first, and `is_cancelled` is true.
         """
         ended: list[MotionResult] = []
 
@@ -205,7 +210,7 @@ def motion_bounds(arm: Arm) -> MotionBounds:
 
 
 def min_distance(arm: Arm) -> float:
-    """Return the distance that an arm keeps while it moves [m]; 0 if it keeps none."""
+    """Return the minimum distance of pairs during motions [m]; 0 without collision avoidance."""
     avoids = arm.parameters.stream_avoid_collisions != MODE_NONE
     return arm.controller.options.min_distance if avoids else 0.0
 
@@ -216,8 +221,8 @@ def start_delay(stamp: int, now: int, tolerance: float, timeout: float) -> float
     Args:
         stamp: Stamp of the trajectory [ns]; 0: now.
         now: Current ROS time [ns].
-        tolerance: Longest time until the start [s].
-        timeout: Longest time since the start [s].
+        tolerance: Maximum time from now to a start in the future [s].
+        timeout: Maximum time since a start in the past [s].
 
     Raises:
         TrajectoryError: If the start is too long ago, or too far in the future.
@@ -226,8 +231,8 @@ def start_delay(stamp: int, now: int, tolerance: float, timeout: float) -> float
     if delay < -timeout:
         raise TrajectoryError(
             -3,
-            f"the trajectory started {-delay:.3g} s ago by its stamp, more than {timeout:g} s; "
-            "send it earlier, or with the stamp 0, which means now",
+            f"by its stamp, the trajectory started {-delay:.3g} s ago; the maximum is {timeout:g} "
+            "s: send it earlier, or set its stamp to 0 to start immediately",
         )
     if delay > tolerance:
         raise TrajectoryError(

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Actions that ``ik_node`` serves, as the parameters demand."""
+"""Actions of ``ik_node``, selected by its parameters."""
 
 from collections.abc import Callable
 
@@ -53,9 +53,9 @@ class MotionActions:
             interface.serve(self._goals)
 
     def start(self) -> None:
-        """Start to receive goals."""
+        """Start the thread that receives goals."""
         self._goals.start()
 
     def close(self) -> None:
-        """Cancel all goals, and stop to receive goals."""
+        """Cancel all goals, and stop receiving goals."""
         self._goals.close()

@@ -46,9 +46,9 @@ END_CODES = {
 }  # other ends: CONTROL_FAILED
 # Function that plans a motion for a request, and returns it with a remark for the client.
 MakePlan = Callable[[Any], tuple[PlannedTrajectory, str]]
-FULL = "too many planning requests are in progress; wait for their answers, and send it again"
+FULL = "too many planning requests are in progress; wait for an answer, and send this one again"
 DIFF_UNSUPPORTED = (
-    "planning_scene_diff is not supported; change the scene by apply_planning_scene before"
+    "planning_scene_diff is not supported; leave it empty, and call apply_planning_scene before"
 )
 
 
@@ -147,7 +147,8 @@ class MoveGroupInterface:
         try:
             if given.multi_dof_joint_trajectory.points:
                 raise RequestError(
-                    Code.INVALID_MOTION_PLAN, "multi_dof_joint_trajectory is not supported"
+                    Code.INVALID_MOTION_PLAN,
+                    "multi_dof_joint_trajectory is not supported; leave it empty",
                 )
             motion = self._follow(goal, given.joint_trajectory, feedback, _no_feedback)
         except Exception as error:  # noqa: BLE001  the client needs an answer
@@ -188,14 +189,14 @@ class MoveGroupInterface:
     def move(
         self, action: str, goal: Goal, make_plan: MakePlan, tells_time: bool = False
     ) -> Outcome:
-        """Run a goal of MoveGroup: plan, and execute the plan unless only the plan is wanted.
+        """Run a goal of MoveGroup: plan, and execute the plan unless `plan_only` is set.
 
         Args:
             action: Name of the action, for the log.
             goal: Goal of the client.
             make_plan: Function that plans a motion, and returns it with a remark for the client.
-            tells_time: Whether the feedback has the time along the motion, which clients of
-                move_group do not expect.
+            tells_time: Whether the state in the feedback includes the time along the motion; must
+                be false for clients of move_group, which do not expect the time.
         """
         request, options = goal.request.request, goal.request.planning_options
         result, feedback = MoveGroup.Result(), MoveGroup.Feedback(state="PLANNING")
@@ -247,7 +248,10 @@ class MoveGroupInterface:
 
 
 def _accept_type(request: Any) -> Any:
-    """Answer a request for a type of targets: the newest target of any type counts in any case."""
+    """Answer a request to switch the type of targets: success for twists and poses.
+
+    Nothing is switched, because the arm always follows the newest target of any type.
+    """
     types = ServoCommandType.Request.TWIST, ServoCommandType.Request.POSE
     return ServoCommandType.Response(success=request.command_type in types)
 
@@ -256,7 +260,7 @@ def _check_options(options: Any) -> None:
     """Check the options of a goal of MoveGroup.
 
     Raises:
-        RequestError: If the scene of the goal differs from the scene of the node.
+        RequestError: If the goal contains changes of the scene.
     """
     diff = options.planning_scene_diff
     state = diff.robot_state

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Action ``~/move_to_pose``: a pose goal, reached on a straight line if one is possible.
 
-The type is ``moveit_msgs/action/MoveGroup``, because it is the standard action with a pose as the
-goal that clients of arms have; control_msgs has actions for joints only.
+Its type is ``moveit_msgs/action/MoveGroup``, the standard action whose goal can be a pose; goals of
+the actions in control_msgs are joint positions.
 """
 
 from typing import Any
@@ -24,7 +24,7 @@ LINE_STEP = 0.005  # [m] largest distance between two poses of a line
 
 
 class MoveToPoseAction:
-    """Runs goals of the action.
+    """Runs goals of ``~/move_to_pose``.
 
     Args:
         interface: Planning and execution of motions.

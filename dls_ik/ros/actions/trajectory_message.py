@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Joint trajectories of messages, read and checked: form, limits and collisions."""
+"""Reading of joint trajectories from messages, and checks of their limits and collisions."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -19,8 +19,8 @@ from dls_ik.text import listing, quoted
 MAX_GOAL_POINTS = 10_000  # maximum number of points of a trajectory
 MAX_DURATION = 24.0 * 3600.0  # [s] maximum duration of a trajectory
 MIN_INTERVAL = 1e-6  # [s] minimum time between two points
-# Shares of the limits up to which a trajectory is accepted. Interpolation of trajectories of other
-# programs, which reach the limits, exceeds the limits of accelerations a little.
+# Largest accepted velocities and accelerations, as shares of the limits. Trajectories of other
+# programs use the full limits, and interpolation between their points exceeds them slightly.
 MAX_VELOCITY_SHARE, MAX_ACCELERATION_SHARE = 1.002, 1.1
 # Largest distance of points outside the position limits [rad or m].
 POSITION_LIMIT_TOLERANCE = 1e-3
@@ -165,7 +165,7 @@ def _rows(points: Sequence[Any], kind: str, n: int) -> Array | None:
         i, j = bad[0]
         raise TrajectoryError(
             INVALID_GOAL,
-            f"point {i} has {kind} that are not finite numbers up to {MAX_POSE_COORDINATE:g}; got "
+            f"{kind} must be finite numbers up to {MAX_POSE_COORDINATE:g}; point {i} has "
             f"{values[i, j]}",
         )
     return values
@@ -181,6 +181,11 @@ def _all_joints(rows: Array | None, columns: list[int], q: Array) -> Array | Non
 
 def check_limits(spline: JointSpline, robot: RobotModel, bounds: MotionBounds) -> None:
     """Check that a trajectory is within the limits of positions, velocities and accelerations.
+
+    Args:
+        spline: Trajectory of all joints of the robot.
+        robot: Robot with position limits.
+        bounds: Velocity and acceleration limits.
 
     Raises:
         TrajectoryError: If a limit is exceeded; the message names the joint, the time and the
@@ -237,5 +242,5 @@ def check_collisions(spline: JointSpline, scene: SceneSnapshot, min_distance: fl
         raise TrajectoryError(
             INVALID_GOAL,
             f"{names[0]!r} and {names[1]!r} would collide, or come closer than {min_distance:g} m, "
-            f"{where}",
+            f"{where}; give points on a path around them",
         )

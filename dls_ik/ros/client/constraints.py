@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tasks, joint bounds and frozen joints as ``moveit_msgs/Constraints`` of a request.
 
-Constraints are regions that an answer must be in. They have no priorities and no weights, and
-express no posture to stay close to, no swivel angle, objective, centre of mass or relative pose.
+A constraint is a region that must contain the answer. Constraints have neither priorities nor
+weights. They cannot express a preferred posture, a swivel angle, an objective, a centre of mass or
+the pose of a link relative to another moving link.
 """
 
 import math
@@ -57,7 +58,8 @@ def joint_constraints(
         given = np.asarray(pair, float)
         if given.shape != (2,) or not given[0] <= given[1] or not np.isfinite(given).all():
             raise OptionError(
-                f"joint_bounds of {name!r} must be a lower and an upper bound; got {quoted(pair)}"
+                f"joint_bounds of {name!r} must be a lower and an upper bound; got {quoted(pair)}; "
+                "give two finite numbers in ascending order [rad or m]"
             )
         middle = float(given.mean())
         found.append((name, middle, 0.5 * float(given[1] - given[0])))
@@ -152,7 +154,8 @@ def _tip_constraint(task: Task, T: Array, link: str, frame: str) -> OrientationC
     """Return the orientation constraint that relaxes the orientation of the requested pose.
 
     Raises:
-        OptionError: If the link has no name, or the task leaves a position axis free.
+        OptionError: If the link has no name, or a position axis of the task is free or has a
+            tolerance.
     """
     if not link:
         raise OptionError("a task of the requested link needs its name: link='wam_tip'")
@@ -168,19 +171,23 @@ def _check_frame_task(task: FrameTask) -> None:
     """Check that constraints can express the reference and the weight of a task.
 
     Raises:
-        OptionError: If they cannot.
+        OptionError: If the task has a reference link, or a weight other than 1.
     """
     if task.reference is not None:
         raise OptionError(
             f"a request cannot have the pose of {task.link!r} relative to {task.reference!r}: "
-            f"links do not move as frames during the search; {INSTEAD}"
+            f"the reference of a constraint does not move during the search; {INSTEAD}"
         )
     if task.weight != 1.0:
         raise OptionError(f"constraints have no weights; got weight {task.weight:g}; {INSTEAD}")
 
 
 def _position_constraint(task: Task, T: Array, link: str, frame: str) -> PositionConstraint:
-    """Return the region of positions within the tolerances of a task around the pose T (4, 4)."""
+    """Return the region of positions within the tolerances of a task around the pose T (4, 4).
+
+    Raises:
+        OptionError: If the task has weights, or `round` names axes other than xy or xyz.
+    """
     _check_weights(task)
     half = [
         max(task.position_tolerance[AXES.index(axis)], MIN_REGION)
@@ -229,8 +236,8 @@ def _orientation_constraint(task: Task, T: Array, link: str, frame: str) -> Orie
         is_expressible, kind = is_whole or single or task.angles == "euler", EULER_ANGLES
     if not is_expressible:
         raise OptionError(
-            "constraints can leave the rotation about x or z of the target free, or all rotation, "
-            f"or give Task(angles='euler'); got {task!r}"
+            "constraints can leave the rotation about x or z of the target free, or the whole "
+            f"rotation; for tolerances, use frame='base' or give Task(angles='euler'); got {task!r}"
         )
     given = OrientationConstraint(link_name=link, parameterization=kind, weight=1.0)
     given.header.frame_id = frame
@@ -244,7 +251,7 @@ def _check_weights(task: Task) -> None:
     """Check that a task has no weights of rows.
 
     Raises:
-        OptionError: If it has.
+        OptionError: If a weight differs from 1.
     """
     if any(weight != 1.0 for weight in task.weights or ()):
         raise OptionError(f"constraints have no weights; got {task!r}; {INSTEAD}")

@@ -372,12 +372,13 @@ class IkClient:
             timeout: Maximum solver time [s]; 0: the default of the server.
             avoid_collisions: Whether the solution must be free of self-collisions and of
                 collisions with the planning scene of the server.
-            task: Task of the link, which may leave its orientation free or give tolerances; needs
-                `link`. With a stack of one level, :class:`dls_ik.FrameTask` constrain other links;
-                their targets are in `frame`. A request has no further levels.
+            task: Task of `link`, which must then be given; its orientation may be free or have
+                tolerances. To constrain other links too, give a stack with a single level: the task
+                of `link` and one :class:`dls_ik.FrameTask` for each other link, with the target in
+                `frame`. A stack with several levels is refused.
             joint_bounds: Lower and upper bound of joints by name [rad or m], within their limits.
             frozen_joints: Joints that do not move: positions by name [rad or m], or names of joints
-                that stay where the seed is.
+                that keep their position in the seed.
 
         Raises:
             ServiceMissingError: If no node offers the service.

@@ -3,8 +3,8 @@
 """Path of an object that two arms carry: ``python -m dls_ik.ros.demo.carry``.
 
 The node attaches a bar between the two tips of a running ``ik_node`` to the first tip, and then
-publishes targets of the first tip on a loop around its position. The second tip follows by the
-parameter ``relative_pose`` of ``ik_node``.
+publishes targets of the first tip on a loop that starts at its position. The second tip follows the
+first because the parameter ``relative_pose`` of ``ik_node`` is set.
 """
 
 import contextlib
@@ -70,7 +70,7 @@ class Carrier(Node):
         return float(self.get_clock().now().nanoseconds) * 1e-9
 
     def _publish(self) -> None:
-        """Publish the target of this moment; before the first one, attach the object."""
+        """Publish the current target; attach the object before the first target."""
         if len(self._starts) < len(self._tips):
             return
         if self._begin == 0.0:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Service ``compute_cartesian_path``: motions with which a link passes poses on straight lines."""
+"""Service ``compute_cartesian_path``: motions of a link on straight lines between poses."""
 
 import math
 from typing import Any, NamedTuple
@@ -31,7 +31,7 @@ MAX_PATH_POSES = 20_000  # maximum number of poses of the path, after interpolat
 # A step of max_step [m] turns by at most this angle per metre [rad/m], as in MoveIt.
 TURN_PER_STEP = 3.5
 # Maximum change of a joint between two poses [rad or m], if no threshold is given. Larger changes
-# are changes of the branch of the solution, which no motion along the line connects.
+# are jumps to another branch of solutions, which no motion along the line can reach.
 DEFAULT_JUMP = 0.5
 
 
@@ -193,7 +193,7 @@ def _extend(poses: list[Array], T: Array, max_step: float) -> None:
 
 
 def _solve(setting: Setting, poses: Array, request: Any) -> CartesianPath:
-    """Return the joint positions along poses T_base_link (m, 4, 4), up to a break of the path."""
+    """Return the path along poses T_base_link (m, 4, 4), up to the first failure or jump."""
     solver, attachments = setting.chain
     targets = np.empty((len(poses) - 1, len(solver.robot.tips), 4, 4))
     for i, (tip, each) in enumerate(zip(solver.robot.tips, attachments, strict=True)):
@@ -216,7 +216,9 @@ def _solve(setting: Setting, poses: Array, request: Any) -> CartesianPath:
 def solve_cartesian(
     solver: IkSolver, targets: Array, start: Array, max_joint_step: float
 ) -> IkPathResult:
-    """Solve for a path of poses; the one place in which the node chooses how paths are solved.
+    """Solve the poses of a path in order, each from the solution of the pose before it.
+
+    Every Cartesian path of the node is solved by this function.
 
     Args:
         solver: Solver of the chain, with the scene if collisions are avoided.
@@ -276,13 +278,13 @@ def _reached(
 
 
 def _cut(found: CartesianPath, count: int, poses: int, reason: str) -> CartesianPath:
-    """Return the first configurations of a path; the start is the first of them."""
+    """Return the first `count` configurations, at least the start, of a path of `poses` poses."""
     kept = max(min(count, len(found.path)), 1)
     return CartesianPath(found.path[:kept], (kept - 1) / max(poses - 1, 1), reason)
 
 
 def _without_relative_jump(found: CartesianPath, poses: int, factor: float) -> CartesianPath:
-    """Return a path up to its first step that is larger than the mean step by a factor, as MoveIt.
+    """Return a path up to its first step that exceeds a multiple of the mean step, as in MoveIt.
 
     Args:
         found: Path.

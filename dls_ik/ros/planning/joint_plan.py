@@ -51,7 +51,7 @@ def plan_motion_request(request: Any, sources: Sources, max_timeout: float) -> P
 
     Raises:
         RequestError: If the request is not valid, or no motion is found; the message is the reason
-            for the last goal.
+            for the first goal.
         FrameError: If a frame is unknown.
     """
     begin = time.perf_counter()
@@ -99,7 +99,7 @@ def _plan_goal(
 
 
 def link_pose_function(setting: Setting, link: str) -> Any:
-    """Return a function that computes the pose of a link; an empty name is the first tip.
+    """Return a function from joint positions (n,) to T_base_link (4, 4); "" names the first tip.
 
     Raises:
         RequestError: If the link is unknown.
@@ -119,7 +119,8 @@ def _check_start(constraints: PathConstraints, setting: Setting) -> None:
     label = constraints.violated(setting.robot, setting.start, setting) if constraints else ""
     if label:
         raise RequestError(
-            Code.START_STATE_VIOLATES_PATH_CONSTRAINTS, f"the start violates {label} of the path"
+            Code.START_STATE_VIOLATES_PATH_CONSTRAINTS,
+            f"the start violates {label} of the path; move the arm, or change the constraint",
         )
 
 
@@ -189,7 +190,7 @@ def _path(setting: Setting, goals: Array, seed: int, timeout: float) -> Array:
     if path.success:
         return path.q
     names = path.names
-    blocked = f"{names[0]!r} and {names[1]!r} block it" if names else "its search was cut"
+    blocked = f"{names[0]!r} and {names[1]!r} block it" if names else "the search reached a limit"
     raise RequestError(
         Code.PLANNING_FAILED,
         f"no collision-free path to the goal was found; {blocked} (margin "

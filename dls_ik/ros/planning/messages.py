@@ -22,8 +22,8 @@ def trajectory_from_spline(spline: JointSpline, setting: Setting) -> Any:
     """Return a trajectory as a ``moveit_msgs/RobotTrajectory``.
 
     The points have positions and velocities, and no accelerations: with accelerations, drivers
-    interpolate by polynomials of degree 5, which differ from the planned motion where the
-    acceleration changes at once.
+    interpolate by polynomials of degree 5, which differ from the planned motion where its
+    acceleration is discontinuous.
     """
     message = JointTrajectory(joint_names=list(setting.robot.joint_names))
     message.header.frame_id = setting.robot.tree.root
@@ -38,7 +38,7 @@ def trajectory_from_spline(spline: JointSpline, setting: Setting) -> Any:
 
 
 def dense_times(spline: JointSpline, interval: float = MAX_POINT_INTERVAL) -> Array:
-    """Return the times of a trajectory's points, and of points between those far apart [s]."""
+    """Return the times [s] of all points, and of added points at most `interval` [s] apart."""
     parts = [
         np.linspace(a, b, max(int(np.ceil((b - a) / interval)), 1), endpoint=False)
         for a, b in zip(spline.times[:-1], spline.times[1:], strict=True)
@@ -60,7 +60,7 @@ def start_message(setting: Setting) -> Any:
 def limit_link_speed(
     spline: JointSpline, pose: Callable[[Array], Array], max_speed: float
 ) -> JointSpline:
-    """Return a trajectory, stretched so that a link is nowhere faster than a speed.
+    """Return a trajectory, slowed down as a whole so that a link keeps a maximum speed.
 
     Args:
         spline: Trajectory.

@@ -145,8 +145,8 @@ def _check_start(robot: RobotModel, start: Array, scene: PlanningScene | None) -
     if pair is not None:
         raise RequestError(
             Code.START_STATE_IN_COLLISION,
-            f"{pair[0]!r} and {pair[1]!r} collide at the start; move the arm away by targets, or "
-            "allow this pair to touch",
+            f"{pair[0]!r} and {pair[1]!r} collide at the start; move them apart with a pose or "
+            "twist target, or allow this collision in the scene",
         )
 
 

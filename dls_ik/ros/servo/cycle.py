@@ -452,7 +452,7 @@ class ServoCycle:
             is_held = isinstance(error, HeldError)  # if True, the status already includes the error
             self._note = (now, TARGET_IGNORED if is_held else words)
             self._log.warn("target ignored", words)
-        except OptionError as error:  # a tip that follows no such target
+        except OptionError as error:  # raised if the tip does not follow such targets
             words = f"{TARGET_IGNORED}: {error}"
             self._note = (now, words)
             self._log.warn("tip", words)

@@ -44,13 +44,13 @@ SHUTTING_DOWN = "the node is shutting down"
 ARM_STOP_TIMEOUT = 4.0  # [s] time to stop the arm before the node exits; ros2 launch waits 5 s
 
 # Timing of the cycles
-# Targets trigger cycles if the relative difference between their rate and the loop's is smaller.
+# Largest relative difference between the rates of targets and loop at which targets start cycles.
 MAX_RATE_DIFFERENCE = 0.1
-MIN_IN_STEP_PERIODS = 0.9  # minimum time between two cycles that are triggered by targets
-MIN_PERIODS = 0.25  # minimum time between any two cycles
+MIN_IN_STEP_PERIODS = 0.9  # [periods] minimum time between two cycles that targets start
+MIN_PERIODS = 0.25  # [periods] minimum time between any two cycles
 INTERVAL_GAIN = 0.2  # weight of the newest interval in the running mean
 MAX_BUSY_CYCLES = 100  # consecutive cycles without a pause before real-time priority is given up
-# First letters of the names of threads of Fast DDS that send, receive and watch time.
+# Prefixes of the names of Fast DDS threads that send, receive or process events.
 MIDDLEWARE_THREAD_NAMES = ("dds.udp", "dds.shm", "dds.tcp", "dds.asyn", "dds.ev")
 
 PAUSE_SERVICE, RESET_SERVICE = "~/pause", "~/reset"
@@ -167,7 +167,7 @@ class Priority:
         self._middleware_threads: list[int] = []  # identifiers of threads with real-time priority
 
     def acquire(self) -> str:
-        """Give the calling thread the priority, and threads of the middleware one below.
+        """Give the calling thread its priority, and middleware threads the next lower priority.
 
         Threads that these threads start later have ordinary priority.
 

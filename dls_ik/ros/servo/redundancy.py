@@ -115,7 +115,7 @@ class RedundancyTopics:
 
 
 class RelativePoseTopic:
-    """Takes poses of the second tip in the frame of the first from ``target_relative``.
+    """Receives poses of the second tip in the frame of the first on ``target_relative``.
 
     The first message sets the parameter ``relative_pose`` if it is empty, which adds a level to the
     task stack of the controller. Further messages are targets, as those of other topics.

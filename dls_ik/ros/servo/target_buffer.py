@@ -98,7 +98,7 @@ class Arrival(NamedTuple):
     number: int  # number of targets that arrived since the buffer was last emptied
     delay: float | None = None  # [s] time between sending and receiving; None: unknown
     tip: str | None = None  # tip that follows the target; None: the only tip
-    reference: str | None = None  # link in whose frame a relative pose is given; None: no such pose
+    reference: str | None = None  # link to which a pose is relative; None: no relative pose
     others: "tuple[Arrival, ...]" = ()  # newest targets of other tips
 
     @property
@@ -196,9 +196,9 @@ class TargetBuffer:
         self._receiver.wake()
 
     def take(self) -> Arrival | None:
-        """Return the newest target, with those of other tips, and empty the buffer.
+        """Return the newest target, and empty the buffer; None if the buffer is empty.
 
-        None is returned if the buffer is empty.
+        The result contains the newest targets of the other tips as `others`.
         """
         with self._lock:
             if not self._newest:
