@@ -26,7 +26,7 @@ from dls_ik.servo.planner import PATH_CLEARANCE
 
 MAX_START_EXCESS = 0.01  # [rad or m] largest distance of the start outside the joint limits
 DEFAULT_VELOCITY = 1.0  # [rad/s or m/s] limit of joints without a velocity limit, as in MoveIt
-MAX_ACCELERATION = 100.0  # [rad/s^2 or m/s^2] limit of joints without an acceleration limit
+DEFAULT_ACCELERATION = 100.0  # [rad/s^2 or m/s^2] limit of joints without an acceleration limit
 
 
 class Scaling(NamedTuple):
@@ -182,7 +182,7 @@ def planning_limits(arm: Arm, robot: RobotModel, scaling: Scaling) -> MotionLimi
     velocity = np.where(np.isfinite(robot.velocity), robot.velocity, DEFAULT_VELOCITY)
     return MotionLimits(
         share * scaling.velocity * velocity,
-        share * scaling.acceleration * np.minimum(acceleration, MAX_ACCELERATION),
+        share * scaling.acceleration * np.minimum(acceleration, DEFAULT_ACCELERATION),
         jerk,
     )
 
