@@ -111,7 +111,7 @@ setup(
         "collision": ["coal>=3"],
         "physics": ["mujoco>=3.5"],
         "jerk": ["ruckig>=0.12"],
-        "timing": ["toppra>=0.6"],
+        "timing": ["scipy>=1.9", "toppra>=0.6"],
         "cluster": ["dask[distributed]>=2023.1"],
         "demo": ["matplotlib>=3.5", "rich>=12"],
         "zarr": ["zarr>=3"],
