@@ -25,6 +25,7 @@ from ros_streamer import HOME, Streamer, stamped
 from ros_wam import WAM
 from shape_msgs.msg import SolidPrimitive
 
+from dls_ik import IkSolver
 from dls_ik.errors import Code
 from dls_ik.ros.frames import pose_from_matrix
 
@@ -201,6 +202,22 @@ def test_cartesian_path_that_ends_early_says_where_and_why(node):
     assert jump.fraction == 0.0
     relative = node.cartesian([waypoint(shifted(y=0.1))], jump_threshold=1e-3)
     refusal(relative, Code.SUCCESS, "jump_threshold")
+
+
+def test_cartesian_path_that_is_lost_pose_by_pose_is_solved_as_a_whole(node):
+    q = np.array([-1.663, -0.311, 1.178, 1.364, -2.505, 0.765, -0.978])
+    T = WAM.fk(q)
+    line = np.tile(T, (38, 1, 1))
+    line[:, :3, 3] += np.linspace(0.0, 0.372, 38)[:, None] * [0.609, -0.773, -0.178]
+    assert IkSolver(WAM).solve_path(line[1:], q).fraction < 1.0
+    fields = {"start_state": at(q), "avoid_collisions": False}
+    response = node.cartesian([waypoint(line[-1])], **fields)
+    refusal(response, Code.SUCCESS, "fraction 1")
+    assert response.fraction == 1.0
+    _, path = times_and_positions(response.solution)
+    np.testing.assert_allclose(path[0], q, atol=1e-9)
+    np.testing.assert_allclose(WAM.fk(path[-1]), line[-1], atol=1e-5)
+    assert np.abs(np.diff(path, axis=0)).max() < 0.5
 
 
 def test_bad_cartesian_requests_have_a_code_and_a_reason(node):

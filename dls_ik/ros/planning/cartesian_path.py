@@ -33,6 +33,9 @@ TURN_PER_STEP = 3.5
 # Maximum change of a joint between two poses [rad or m], if no threshold is given. Larger changes
 # are jumps to another branch of solutions, which no motion along the line can reach.
 DEFAULT_JUMP = 0.5
+# A path with a failure is solved again as a whole, if it has at most this number of poses, and
+# within this time [s].
+MAX_WHOLE_POSES, WHOLE_PATH_TIMEOUT = 2000, 2.0
 
 
 class CartesianPath(NamedTuple):
@@ -195,22 +198,25 @@ def _extend(poses: list[Array], T: Array, max_step: float) -> None:
 def _solve(setting: Setting, poses: Array, request: Any) -> CartesianPath:
     """Return the path along poses T_base_link (m, 4, 4), up to the first failure or jump."""
     solver, attachments = setting.chain
-    targets = np.empty((len(poses) - 1, len(solver.robot.tips), 4, 4))
+    targets = np.empty((len(poses), len(solver.robot.tips), 4, 4))
     for i, (tip, each) in enumerate(zip(solver.robot.tips, attachments, strict=True)):
         still = setting.context.link_pose(tip, solver.robot.base)
-        targets[:, i] = still if each is None else poses[1:] @ each.T_link_tip
+        targets[:, i] = still if each is None else poses @ each.T_link_tip
     options = setting.context.arm.parameters.solver_options()
     options.pop("joint_weights", None)
     in_scene = IkSolver(solver.robot, solver.method, scene=setting.context.scene, **options)
     largest = _jump_limits(setting, request)
     step = max(float(largest[np.isfinite(largest)].min(initial=DEFAULT_JUMP)), 1e-6)
-    result = solve_cartesian(in_scene, targets, setting.start, step)
-    path = np.vstack([setting.start, result.q])
-    count, reason = _reached(setting, result, path, largest)
-    whole = CartesianPath(path, 1.0, "")
-    if reason:
-        whole = _cut(whole, count, len(poses), reason)
-    return _without_relative_jump(whole, len(poses), request.jump_threshold)
+    result = solve_cartesian(in_scene, targets[1:], setting.start, step)
+    found = _first_part(setting, result, largest, first_row=0)
+    if found.reason and len(targets) <= MAX_WHOLE_POSES:
+        result = solve_whole_cartesian(in_scene, targets, setting.start, step)
+        whole = _first_part(setting, result, largest, first_row=1)
+        reasons = [str(each) for each in result.reconfigurations]
+        if whole.reason and reasons:
+            whole = whole._replace(reason=reasons[0])
+        found = whole if whole.fraction > found.fraction or not whole.reason else found
+    return _without_relative_jump(found, len(poses), request.jump_threshold)
 
 
 def solve_cartesian(
@@ -218,7 +224,7 @@ def solve_cartesian(
 ) -> IkPathResult:
     """Solve the poses of a path in order, each from the solution of the pose before it.
 
-    Every Cartesian path of the node is solved by this function.
+    Every Cartesian path of the node is first solved by this function.
 
     Args:
         solver: Solver of the chain, with the scene if collisions are avoided.
@@ -226,8 +232,51 @@ def solve_cartesian(
         start: (n,) joint positions before the first pose [rad or m].
         max_joint_step: Largest change of a joint between two poses [rad or m].
     """
-    Ts = targets[:, 0] if len(solver.robot.tips) == 1 else targets
-    return solver.solve_path(Ts, start, max_joint_step=max_joint_step)
+    return solver.solve_path(_of_tips(solver, targets), start, max_joint_step=max_joint_step)
+
+
+def solve_whole_cartesian(
+    solver: IkSolver, targets: Array, start: Array, max_joint_step: float
+) -> IkPathResult:
+    """Solve the poses of a path together, with the configuration of the first pose given.
+
+    Paths that :func:`solve_cartesian` does not solve to their end are solved by this function.
+
+    Args:
+        solver: Solver of the chain, with the scene if collisions are avoided.
+        targets: (b, k, 4, 4) T_base_tip of each tip, from the pose at `start`.
+        start: (n,) joint positions at the first pose [rad or m].
+        max_joint_step: Largest change of a joint between two poses [rad or m].
+    """
+    return solver.solve_path(
+        _of_tips(solver, targets),
+        start,
+        max_joint_step=max_joint_step,
+        whole=True,
+        timeout=WHOLE_PATH_TIMEOUT,
+    )
+
+
+def _of_tips(solver: IkSolver, targets: Array) -> Array:
+    """Return poses (b, k, 4, 4) in the shape for `solve_path`, (b, 4, 4) for a single tip."""
+    return targets[:, 0] if len(solver.robot.tips) == 1 else targets
+
+
+def _first_part(
+    setting: Setting, result: IkPathResult, largest: Array, first_row: int
+) -> CartesianPath:
+    """Return the path from the start to the first pose that is missed or reached by a jump.
+
+    Args:
+        setting: Setting of the path.
+        result: Result of the solver.
+        largest: (n,) largest change of each joint between two poses [rad or m].
+        first_row: Row of the result with the first pose after the start.
+    """
+    path = np.vstack([setting.start, result.q[first_row:]])
+    count, reason = _reached(setting, result, path, largest, first_row)
+    whole = CartesianPath(path, 1.0, "")
+    return _cut(whole, count, len(path), reason) if reason else whole
 
 
 def _jump_limits(setting: Setting, request: Any) -> Array:
@@ -245,30 +294,32 @@ def _jump_limits(setting: Setting, request: Any) -> Array:
 
 
 def _reached(
-    setting: Setting, result: IkPathResult, path: Array, largest: Array
+    setting: Setting, result: IkPathResult, path: Array, largest: Array, first_row: int
 ) -> tuple[int, str]:
     """Return the number of configurations before the first break of a path, and its reason.
 
     Args:
         setting: Setting of the path.
-        result: Result of the solver for all poses after the start.
-        path: (b + 1, n) start and answers of the solver [rad or m].
+        result: Result of the solver.
+        path: (b + 1, n) start and answers of the solver for all poses after it [rad or m].
         largest: (n,) largest change of each joint between two poses [rad or m].
+        first_row: Row of the result with the first pose after the start.
     """
     change = np.abs(np.diff(path, axis=0))
     over = change > np.where(np.isfinite(largest), largest, DEFAULT_JUMP)
     contacts = result.contacts or (None,) * len(result.q)
     first = None if setting.world is None else setting.world.path_in_collision(path[0], path[1])
-    for i in range(len(result.q)):
-        pair = result.pairs_in_the_way[i] if len(result.pairs_in_the_way) else None
-        contact = first if i == 0 else contacts[i]
+    for i in range(len(change)):
+        row = i + first_row
+        pair = result.pairs_in_the_way[row] if len(result.pairs_in_the_way) else None
+        contact = first if i == 0 else contacts[row]
         names = pair if contact is None else contact.names
         if names is not None:
             return i + 1, f"pose {i + 1}: {names[0]!r} and {names[1]!r} would collide"
-        if not result.success[i]:
-            explanation = result[i].status.explanation
+        if not result.success[row]:
+            explanation = result[row].status.explanation
             return i + 1, f"pose {i + 1}: {explanation}"
-        if over[i].any():
+        if over[i].any() or result.jumps[row]:
             j = int((change[i] / np.where(np.isfinite(largest), largest, DEFAULT_JUMP)).argmax())
             return i + 1, (
                 f"pose {i + 1}: joint {setting.robot.joint_names[j]!r} would jump by "
