@@ -65,6 +65,11 @@ OTHERS = (
     "optional",
 )
 INNER = (
+    "Bounds",
+    "Frozen",
+    "Intervals",
+    "JointSteps",
+    "JointTarget",
     "Operation",
     "SceneSnapshot",
     "Chain",
