@@ -38,9 +38,9 @@ def load_stack(file: str | os.PathLike[str]) -> TaskStack:
     """Read a task stack from a YAML file.
 
     The file has one key, ``levels``: a list, the most important level first. A level is a task or a
-    list of tasks. A task is a mapping with its ``kind``, one of the keys of ``KINDS``, and the fields
-    of the class of this kind, such as the angle of a :class:`dls_ik.SwivelTask`. Lengths are in
-    [m], angles in [rad]. docs/redundancy.md has an example.
+    list of tasks. A task is a mapping with its ``kind``, a key of ``KINDS``, and the fields of the
+    class of this kind, such as the angle of a :class:`dls_ik.SwivelTask`. Lengths are in [m],
+    angles in [rad]. docs/redundancy.md has an example.
 
     Args:
         file: Path of the file.
