@@ -16,7 +16,6 @@ from dls_ik.servo import Controller
 from dls_ik.servo.level_ik import LevelIk
 
 DT, ACCELERATION = 2e-3, 5.0  # [s], [rad/s^2]
-CYCLES = 4000
 TIPS = "left_wam_tip", "right_wam_tip"
 BENT = np.tile([0.0, 0.6, 0.0, 1.8, 0.0, 0.6, 0.0], 2)  # [rad]
 # Amplitudes [m] and rates [rad/s] of the path of the object along x, y and z.
@@ -44,7 +43,7 @@ def errors(T_a: np.ndarray, T_b: np.ndarray) -> tuple[float, float]:
     return float(np.linalg.norm(e[:3])), float(np.linalg.norm(e[3:]))
 
 
-def carried(part: str, where: str, robot: RobotModel, step: Step) -> list[Any]:
+def carried(part: str, where: str, robot: RobotModel, step: Step, cycles: int) -> list[Any]:
     """Return the row of a function that moves the arms, for one path.
 
     Args:
@@ -53,11 +52,12 @@ def carried(part: str, where: str, robot: RobotModel, step: Step) -> list[Any]:
         robot: The two arms.
         step: Function that returns joint positions (n,) for the pose (4, 4) of the left tip in the
             base frame and a time [s].
+        cycles: Number of cycles.
     """
     left, right = robot.fk(BENT)
     grip, (size, rate) = np.linalg.inv(left) @ right, np.array(PATHS[where])
     relative, off, margins, times = [], [], [], []
-    for k in range(1, CYCLES + 1):
+    for k in range(1, cycles + 1):
         T = left.copy()
         T[:3, 3] += size * np.sin(rate * k * DT)
         begin = time.thread_time_ns()
@@ -106,8 +106,11 @@ def level_step(robot: RobotModel) -> Step:
     return step
 
 
-def rows() -> list[list[Any]]:
-    """Return the rows of the bare step and of the controller's cycle."""
-    robot = arms()
-    found = [carried("step", where, robot, level_step(robot)) for where in PATHS]
-    return found + [carried("cycle", where, robot, cycle_step(robot)) for where in PATHS]
+def rows(cycles: int) -> list[list[Any]]:
+    """Return the rows of the bare step and of the controller's cycle, for a number of cycles."""
+    robot, parts = arms(), {"step": level_step, "cycle": cycle_step}
+    return [
+        carried(part, where, robot, make(robot), cycles)
+        for part, make in parts.items()
+        for where in PATHS
+    ]

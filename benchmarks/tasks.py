@@ -391,6 +391,7 @@ def main() -> None:
         "--poses", type=positive, default=5, help="of the tip, for the swivel angle"
     )
     options.add_argument("--cycles", type=positive, default=250, help="of a turn")
+    options.add_argument("--carried", type=positive, default=4000, help="cycles with an object")
     options.add_argument(
         "--peers", action="store_true", help="also other packages, installed into --environment"
     )
@@ -417,7 +418,11 @@ def main() -> None:
         Table("Elbow through its range of swivel angles, tip at rest, 500 Hz", MOVED, swivels),
         compared,
         Table("Processor times", TIMES, times),
-        Table("Two WAMs carry an object, 14 joints, 2 levels, 500 Hz", CARRIED, carry_rows()),
+        Table(
+            "Two WAMs carry an object, 14 joints, 2 levels, 500 Hz",
+            CARRIED,
+            carry_rows(given.carried),
+        ),
     ]
     if given.peers:
         rows, more = posture_rows(given.environment)

@@ -52,8 +52,7 @@ with rclpy.init(), subprocess.Popen([sys.executable, "-m", *command.split()]) as
         ik_node.send_signal(signal.SIGINT)
 steps = start(robot, "SDLS", CODE_MENDED, shape).run(Ts, len(Ts))
 paper = np.linalg.norm((robot.fk(steps.q[1:]) - Ts)[..., :3, 3], axis=-1)
-figure = Figure(figsize=(7.0, 4.0), layout="constrained")
-axes = figure.subplots(1, 2, sharey=True)
+axes = (figure := Figure(figsize=(7.0, 4.0), layout="constrained")).subplots(1, 2, sharey=True)
 for panel, name, distances in zip(axes, ("ik_node", "reproduction"), (found, paper), strict=True):
     print(f"{name}: mean distances", *(f"{mean:.3f}" for mean in np.mean(distances[100:], axis=0)))
     panel.semilogy(distances)

@@ -6,7 +6,7 @@ The curve is followed in steps along its tangent, the null space of the Jacobian
 corrections. Joint limits are ignored, so that curves of revolute joints are closed.
 """
 
-from math import pi, sqrt
+from math import floor, pi, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -148,7 +148,7 @@ def follow_curve(box: Boxed[StackParams], T_d: Array, found: CurveSamples) -> tu
             continue
         if count > 2 and _passes(found.q[last], q, start, found.tangent[0]):
             for j in range(n):
-                turns = np.round((q[j] - start[j]) / (2.0 * pi))
+                turns = floor((q[j] - start[j]) / (2.0 * pi) + 0.5)
                 found.q[count, j] = start[j] + 2.0 * pi * turns
             copy(found.tangent[0], found.tangent[count])
             found.angle[count], found.rate[count] = found.angle[0], found.rate[0]
@@ -174,7 +174,7 @@ def _passes(before: Array, after: Array, start: Array, tangent: Array) -> bool:
     away = np.empty(start.shape[0])
     for j in range(start.shape[0]):
         away[j] = start[j] - before[j]
-        away[j] -= 2.0 * pi * np.round(away[j] / (2.0 * pi))
+        away[j] -= 2.0 * pi * floor(away[j] / (2.0 * pi) + 0.5)
         step = after[j] - before[j]
         along += away[j] * step
         square += step * step

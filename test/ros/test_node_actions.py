@@ -119,7 +119,7 @@ def test_invalid_trajectories_are_rejected_with_the_reason(at_home):
         (FollowJointTrajectory.Goal(), INVALID_JOINTS, "no joint names"),
         (follow([], np.empty((0, 7))), INVALID_GOAL, "from 1 to 10000 points; got 0"),
         (follow([1.0, 1.0], [HOME, HOME]), INVALID_GOAL, "time_from_start must increase"),
-        (follow([1.0], [HOME * math.nan]), INVALID_GOAL, "not finite"),
+        (follow([1.0], [HOME * math.nan]), INVALID_GOAL, "finite numbers"),
         (follow([1.0], [HOME[:5]]), INVALID_GOAL, "5 positions for 7 joints"),
         (follow([0.0], [HOME + 0.2]), INVALID_GOAL, "give the motion a duration"),
         (follow([0.0, 1.0], [HOME + 0.2, HOME]), INVALID_GOAL, "the arm is at"),

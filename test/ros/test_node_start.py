@@ -94,10 +94,10 @@ def says_that_there_is_no_robot(node, client):
     ):
         client.publisher(kind, f"target_{name}", 1).publish(kind())
     node.wait_for_line("WARN", "a target arrived", "no robot")
-    said = lambda: [s for d in diagnostics for s in d.status if s.name == "/late/dls_ik: stream"]  # noqa: E731
+    said = lambda: [s for d in diagnostics for s in d.status if s.message == "no robot yet"]  # noqa: E731
     client.spin_until(said, what="diagnostics")
     assert said()[-1].level == DiagnosticStatus.STALE
-    assert said()[-1].message == "no robot yet"
+    assert said()[-1].name == "/late/dls_ik: stream"
 
 
 def test_invalid_descriptions_are_refused_until_a_valid_robot_arrives():
@@ -133,7 +133,7 @@ def test_invalid_descriptions_are_refused_until_a_valid_robot_arrives():
 
 @pytest.mark.installed
 def test_latched_robot_is_found_by_a_node_that_comes_later():
-    """The loop of the node is the only thread with a priority."""
+    """Only the loop of the node has its priority; the middleware has the one below."""
     with Client("latched") as client:
         topic = client.node.create_publisher(String, "robot_description", DESCRIPTION_QOS)
         topic.publish(String(data=PLANAR))
@@ -142,7 +142,9 @@ def test_latched_robot_is_found_by_a_node_that_comes_later():
             node.wait_for_line("ready", "base to link2")
             assert fk_position(client, "link2") == pytest.approx([1.0, 0.0, 0.0])
             permitted = "real-time priority 7" in node.wait_for_line("the loop has", "priority")
-            assert real_time_priorities(node.process.pid) == [7] * permitted
+            priorities = real_time_priorities(node.process.pid)
+            assert priorities.count(7) == permitted
+            assert set(priorities) <= {6, 7}
             node.process.send_signal(signal.SIGINT)
             assert node.end(signal.SIGINT) == 0
             assert_no_traceback(node)
