@@ -147,7 +147,7 @@ class JointTarget:
             cause: Text that names what limits the command; empty if nothing does.
 
         Returns:
-            Reason of the failure, after which the arm must stop; empty if there is none.
+            Reason of the failure, after which the arm must stop; empty without a failure.
         """
         if self.state is None or self.has_ended:
             return ""

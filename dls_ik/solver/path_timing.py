@@ -135,6 +135,13 @@ class _Spline(NamedTuple):
     line: Array  # (k - 1,) number of the line of each piece
 
 
+class _Fastest(NamedTuple):
+    """Time-optimal motion along a spline."""
+
+    motion: Any  # toppra's function of times (m,) and the order of the derivative
+    knot_times: Array  # (k,) times at the knots of the spline [s]
+
+
 def time_path(
     solver: IkSolver, Ts: ArrayLike, path: IkPathResult | ArrayLike, **options: Any
 ) -> PathTrajectory:
@@ -163,8 +170,8 @@ def time_path(
     lines = lines_between(batch_poses(Ts, 1)[:, 0])
     q = _joint_path(robot, lines, path)
     spline = _follow_lines(solver, lines, q, chosen)
-    times, exact = _fastest(robot, spline, chosen)
-    return _sample(robot, lines, spline, times, exact, chosen)
+    fastest, times = _fastest(robot, spline, chosen)
+    return _sample(robot, lines, spline, fastest, times, chosen)
 
 
 def checked_timing(given: dict[str, Any]) -> TimingOptions:
@@ -272,7 +279,7 @@ def _answer(solver: IkSolver, lines: Lines, at: float, guess: Array) -> Array:
         DlsIkError: If no joint positions near the guess reach the pose.
     """
     k = min(int(at), len(lines.length) - 1)
-    found = solver.solve(pose_on_line(lines, k, at - k), np.clip(guess, *_range(solver.robot)))
+    found = solver.solve(pose_on_line(lines, k, at - k), solver.robot.clip(guess))
     if not found.success or np.abs(found.q - guess).max() > MAX_CHANGE:
         raise DlsIkError(
             f"the tip cannot follow the line from pose {k} to pose {k + 1}: between the poses the "
@@ -280,10 +287,6 @@ def _answer(solver: IkSolver, lines: Lines, at: float, guess: Array) -> Array:
             "solve the path with whole=True"
         )
     return np.asarray(found.q)
-
-
-def _range(robot: RobotModel) -> tuple[Array, Array]:
-    return robot.lower, robot.upper
 
 
 # The fastest motion -------------------------------------------------------------------------------
@@ -319,13 +322,14 @@ def _limits(robot: RobotModel, options: TimingOptions) -> tuple[Array, Array]:
     return velocity, options.scale * acceleration
 
 
-def _fastest(robot: RobotModel, spline: _Spline, options: TimingOptions) -> tuple[Array, Any]:
-    """Return sampling times (m,) [s], and the time-optimal trajectory of toppra along a spline.
+def _fastest(robot: RobotModel, spline: _Spline, options: TimingOptions) -> tuple[_Fastest, Array]:
+    """Return the time-optimal motion along a spline, and sampling times (m,) [s].
 
     Raises:
         DlsIkError: If toppra finds no trajectory.
     """
     constraint, algorithm = import_module("toppra.constraint"), import_module("toppra.algorithm")
+    parametrizer = import_module("toppra.parametrizer")
     velocity, acceleration = _limits(robot, options)
     parts = max(GRID_PER_KNOT, math.ceil(MIN_GRID / (len(spline.s) - 1)))
     shares = np.arange(parts) / parts
@@ -353,14 +357,16 @@ def _fastest(robot: RobotModel, spline: _Spline, options: TimingOptions) -> tupl
             discretization_scheme=constraint.DiscretizationType.Interpolation,
         ),
     ]
-    solver = algorithm.TOPPRA(
-        constraints, spline.path, gridpoints=grid, parametrizer="ParametrizeConstAccel"
-    )
-    trajectory = solver.compute_trajectory(0.0, 0.0)
-    if trajectory is None:
+    solver = algorithm.TOPPRA(constraints, spline.path, gridpoints=grid)
+    _, speeds, _ = solver.compute_parameterization(0.0, 0.0)
+    if speeds is None or not np.isfinite(speeds).all():
         raise DlsIkError("toppra finds no motion within the limits along this path")
+    trajectory = parametrizer.ParametrizeConstAccel(spline.path, grid, speeds)
+    # The speed along the spline changes linearly with time between two grid points.
+    durations = 2.0 * np.diff(grid) / (speeds[:-1] + speeds[1:])
+    knot_times = np.append(0.0, np.cumsum(durations))[::parts]
     count = max(2, math.ceil(trajectory.duration * options.rate) + 1)
-    return np.linspace(0.0, trajectory.duration, count), trajectory
+    return _Fastest(trajectory, knot_times), np.linspace(0.0, trajectory.duration, count)
 
 
 # Samples ------------------------------------------------------------------------------------------
@@ -397,8 +403,8 @@ def _sample(
     robot: RobotModel,
     lines: Lines,
     spline: _Spline,
+    fastest: _Fastest,
     times: Array,
-    exact: Any,
     options: TimingOptions,
 ) -> PathTrajectory:
     """Return samples between which the polynomials keep the tolerances and the limits.
@@ -408,11 +414,12 @@ def _sample(
     """
     tolerance = options.path_tolerance, options.rotation_tolerance
     for _ in range(MAX_ROUNDS):
-        q, v, a = (exact(times, order) for order in range(3))
+        q, v, a = (fastest.motion(times, order) for order in range(3))
         v[[0, -1]] = 0.0
         pieces = _pieces(times, q, v, a)
-        s, *_ = exact._eval_params(0.5 * (times[:-1] + times[1:]))
-        line = spline.line[np.clip(np.searchsorted(spline.s, s) - 1, 0, len(spline.line) - 1)]
+        middle = 0.5 * (times[:-1] + times[1:])
+        piece = np.searchsorted(fastest.knot_times, middle) - 1
+        line = spline.line[np.clip(piece, 0, len(spline.line) - 1)]
         position, rotation = _deviations(robot, lines, pieces, line, tolerance)
         bad = np.flatnonzero((position > tolerance[0]) | (rotation > tolerance[1]))
         if not len(bad):

@@ -38,8 +38,8 @@ from dls_ik.solver.task import Task
 from dls_ik.solver.task_stack import SwivelTask, TaskStack
 
 NUM_CURVE_STARTS = 96  # random starts of the search for curves, by each of the methods
-# The first method finds solutions within the joint limits. The second method ignores the limits, so
-# that it also finds curves of which only a small part is within the limits.
+# The first method finds solutions within the joint limits. The second method ignores the limits;
+# it also finds curves of which only a small part is within the limits.
 CURVE_METHODS = (AUTO_METHOD, "ed")
 MAX_CURVE_SAMPLES = 4000
 MAX_CURVES = 16  # number of curves of an arm with seven revolute joints (Burdick 1989)
@@ -88,7 +88,7 @@ class SwivelIntervals:
         return self.distance(angle) <= tolerance
 
     def distance(self, angle: float) -> float:
-        """Return the distance of an angle from the closest feasible angle; inf if there is none.
+        """Return the distance of an angle from the closest feasible angle; inf without any.
 
         Args:
             angle: Swivel angle [rad], modulo 2 pi.
@@ -100,7 +100,7 @@ class SwivelIntervals:
         return max(0.0, float(away.min()))
 
     def closest(self, angle: float) -> float:
-        """Return the feasible angle that is closest to an angle; NaN if there is none.
+        """Return the feasible angle that is closest to an angle; NaN without feasible angles.
 
         Args:
             angle: Swivel angle [rad].

@@ -49,8 +49,8 @@ Progress = Callable[[int, int], None]
 MAX_SWEEP_CANDIDATES = 400  # maximum number of candidates of a pose after the first sweep
 MAX_TOTAL_CANDIDATES = 4_000_000  # maximum number of candidates of all poses
 MIN_CANDIDATES = 16  # number of candidates of a pose that is allowed in any case
-# Rounds of the exploration: number of poses before and after a reconfiguration, and maximum number
-# of candidates of a pose
+# Rounds of the exploration. Each entry has the number of poses before and after a reconfiguration,
+# and the maximum number of candidates of a pose.
 ROUNDS = ((32, 200), (128, 400), (512, 600), (2048, 1000), (10**9, 2000))
 # Minimum growth of the number of candidates around the reconfigurations in a round; with less,
 # and as many reconfigurations as before, the rounds with (or without) the margin end

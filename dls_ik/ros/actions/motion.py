@@ -55,7 +55,7 @@ class MotionContext:
 
     Args:
         node: ROS node.
-        arm: Function that returns the arm in use, or raises a RequestError if there is none.
+        arm: Function that returns the arm in use, or raises a RequestError without an arm.
         cycle: Cycle of the servo loop, which moves the arm.
         frames: Lookup of frames.
         scenes: Planning scene of the robot in use.

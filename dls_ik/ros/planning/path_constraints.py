@@ -36,7 +36,7 @@ class PathConstraints(NamedTuple):
         return bool(self.intervals or self.bounds)
 
     def violated(self, robot: RobotModel, q: Array, setting: Setting) -> str:
-        """Return the label of a constraint that q (n,) violates; empty if there is none."""
+        """Return the label of a constraint that q (n,) violates, or an empty text."""
         complete = robot.tree.values({**setting.context.values, **robot.named(q)})
         for name, lower, upper in self.intervals:
             if not lower - REGION_TOLERANCE <= complete[name] <= upper + REGION_TOLERANCE:
