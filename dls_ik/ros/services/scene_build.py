@@ -202,7 +202,7 @@ class SceneBuilder:
             self._fill(scene, previous)
             _ = scene.snapshot.packed
         except DlsIkError as error:
-            self._log_failed_build(robot, before, error)
+            self._note_failed_build(robot, before, error)
             return False
         published = scene.copy()
         if target.replace(SceneEntry(tree, scene, "", published)):
@@ -241,12 +241,13 @@ class SceneBuilder:
                 "removed; publish them again"
             )
 
-    def _log_failed_build(self, robot: RobotModel, before: SceneEntry, error: DlsIkError) -> None:
+    def _note_failed_build(self, robot: RobotModel, before: SceneEntry, error: DlsIkError) -> None:
         if before.scene is not None:
             self._logger.error(escape(f"the previous planning scene stays in use: {error}"))
             return
+        # Replaced before the message, so that who reads the message gets the new answers
+        if self._scene.replace(SceneEntry(robot.tree, None, str(error))):
+            self._scene.callbacks.equip(robot, None, str(error))
         self._logger.warning(
             escape(f"collisions are not checked, and requests for checks are refused: {error}")
         )
-        if self._scene.replace(SceneEntry(robot.tree, None, str(error))):
-            self._scene.callbacks.equip(robot, None, str(error))
