@@ -6,14 +6,16 @@ FOLDER has checkouts of the repositories jstmn/cppflow (13 problems of the paper
 KavrakiLab/vamp (their robots) and uwgraphics/IKLink, named `cppflow`, `vamp` and `IKLink`; those
 that are missing are skipped. A path is valid if the tip is within 0.1 mm and 0.1 deg of all poses,
 joints move by at most 7 deg or 2 cm between poses, and no configuration or straight joint motion
-collides. Without FOLDER, the random lines of the robots are measured.
+collides.
 
-Each random line is solved as a whole, and greedily: each pose from the previous answer. The column
-"shorter" counts only lines that the greedy solution follows to the end. It is the share of these
-lines on which the whole solution also reaches the end, with at most the greedy joint motion.
+Without FOLDER, random lines, arcs and polylines are measured on six arms, or on the robots that
+``--robot`` names: how many are followed to the end, on how many of the others an exhaustive search
+finds a continuous joint path (:mod:`benchmarks.random_paths`), and the joint motion compared with
+KDL and TRAC-IK step by step (:mod:`benchmarks.stepwise_paths`). Times are processor times.
 """
 
 import csv
+import sys
 import time
 from itertools import pairwise
 from pathlib import Path
@@ -22,6 +24,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.common import Table, columns, finish, guarded, parser, robot_from
+from benchmarks.random_paths import COMPLETENESS, arms, completeness_row, reachable_paths
+from benchmarks.stepwise_paths import joint_motion, motion_table
 from dls_ik import IkPathResult, IkSolver, PlanningScene, RobotModel
 from dls_ik.core.se3 import difference
 from dls_ik.core.types import Array
@@ -43,14 +47,10 @@ ROBOTS = {  # for each name in the problem files: folder in vamp/resources, base
     "fetch": ("fetch", "base_link", "gripper_link"),
     "fetch_arm": ("fetch", "torso_lift_link", "gripper_link"),
 }
-LINE_POSES, LINE_LENGTH = 100, 0.3  # number of poses, and length relative to the reach
+RANDOM_STEP = 0.2  # [rad or m] maximum joint step between poses of random paths
 COLUMNS = columns(
     "path; joints :d; poses :d; valid; reconfigurations :d; motion [rad or m] :.2f; "
     "time [s] :.3f; processor time [s] :.3f"
-)
-LINES = columns(
-    "robot; lines :d; reached to the end :d; whole, to the end :d; greedy, to the end :d; "
-    "shorter [%] :.1f; median [ms] :.1f; largest [ms] :.0f"
 )
 
 
@@ -127,11 +127,6 @@ def is_valid(problem: PathProblem, result: IkPathResult) -> bool:
     )
 
 
-def joint_motion(q: Array) -> float:
-    """Return the length of a joint path (b, n) [rad or m]."""
-    return float(np.linalg.norm(np.diff(q, axis=0), axis=1).sum())
-
-
 def path_row(
     name: str, solver: IkSolver, poses: Array, problem: PathProblem | None, repeats: int
 ) -> list[Any]:
@@ -147,50 +142,14 @@ def path_row(
     return [name, solver.robot.n, len(poses), valid, jumps, motion, wall, cpu]
 
 
-def random_line(robot: RobotModel, reach: float, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Return a random configuration (n,) and a line of poses (LINE_POSES, 4, 4) from its pose."""
-    q, direction = robot.random(rng=rng), rng.normal(size=3)
-    poses = np.tile(robot.fk(q), (LINE_POSES, 1, 1))
-    length = LINE_LENGTH * reach * rng.uniform(0.1, 1.0)
-    way = np.linspace(0.0, length, LINE_POSES)[:, None] * direction / np.linalg.norm(direction)
-    poses[:, :3, 3] += way
-    return q, poses
-
-
-def lines_row(robot: RobotModel, samples: int, seed: int) -> list[Any]:
-    """Return the table row of a robot: random lines, solved as a whole and greedily.
-
-    Lines with a pose that is not reached are skipped.
-    """
-    rng, solver = np.random.default_rng(seed), IkSolver(robot)
-    reach = float(np.linalg.norm(robot.fk(robot.random(200, rng))[:, :3, 3], axis=1).max())
-    reached, whole, greedy, shorter, times = 0, 0, 0, list[bool](), list[float]()
-    for _ in range(samples):
-        q, poses = random_line(robot, reach, rng)
-        begin = time.process_time()
-        result = solver.solve_path(poses, whole=True)
-        if not result.success.all():
-            continue
-        times.append(1e3 * (time.process_time() - begin))
-        other = solver.solve_path(poses, q)
-        reached += 1
-        whole += result.fraction == 1.0
-        greedy += other.fraction == 1.0
-        if other.fraction == 1.0:
-            is_better = result.fraction == 1.0
-            shorter.append(is_better and joint_motion(result.q) <= joint_motion(other.q) + 1e-9)
-    share = 100.0 * float(np.mean(shorter)) if shorter else np.nan
-    middle, largest = (float(np.median(times)), max(times)) if times else (np.nan, np.nan)
-    return [robot.name, samples, reached, whole, greedy, share, middle, largest]
-
-
 def main() -> None:
     """Measure the selected paths and print the tables."""
-    options = parser(__doc__, samples=30, repeats=2, seed=0)
+    options = parser(__doc__, samples=1000, repeats=2, seed=0)
     options.add_argument("folder", type=Path, nargs="?", help="folder with the checkouts")
     options.add_argument(
-        "--robot", type=robot_from, action="append", help="robot of random lines; may be repeated"
+        "--robot", type=robot_from, action="append", help="robot of random paths; may be repeated"
     )
+    options.add_argument("--python", default=sys.executable, help="interpreter with pytracik")
     options.add_argument(
         "--problem", action="append", help="CppFlow problem; may be repeated; default: all 13"
     )
@@ -213,9 +172,12 @@ def main() -> None:
             )
         tables.append(table)
     if given.folder is None or given.robot:
-        robots = given.robot or [RobotModel.wam(), RobotModel.from_name("puma560")]
-        rows: list[Any] = [lines_row(robot, given.samples, given.seed) for robot in robots]
-        tables.append(Table("Random lines", LINES, rows))
+        robots = given.robot or arms()
+        count = -(-given.samples // len(robots))
+        paths = [reachable_paths(robot, count, given.seed) for robot in robots]
+        rows = [completeness_row(r, p, RANDOM_STEP) for r, p in zip(robots, paths, strict=True)]
+        tables.append(Table("Random lines, arcs and polylines", COMPLETENESS, rows))
+        tables.append(motion_table(robots, paths, RANDOM_STEP, given.python))
     finish(given, tables)
 
 

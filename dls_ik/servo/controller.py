@@ -863,6 +863,8 @@ class Controller:
             reason = self._tracker.local_ik.singularity_note
         least, greatest = step.least_singular_value, step.greatest_singular_value
         message, note = state.message(reason), self._stream.reason
+        if isinstance(target, TrajectoryTarget):
+            note = note or target.note
         tips: tuple[TipStatus, ...] = ()
         if isinstance(target, TipTargets) and errors is not None:
             is_reached = self._tracker.local_ik.is_reached

@@ -60,6 +60,7 @@ def plan_motion(
     pairs: PathPairs | None = None,
     max_nodes: int = MAX_TREE_NODES,
     seed: int = 0,
+    goal: Array | None = None,
 ) -> MotionPlan:
     """Plan a collision-free joint path from q (n,) to a target pose.
 
@@ -77,8 +78,12 @@ def plan_motion(
             along the path; None: all pairs of the scene.
         max_nodes: Maximum number of configurations in the search trees.
         seed: Seed of the random configurations.
+        goal: (n,) IK solution of the target at which the path must end [rad or m]; None: any IK
+            solution.
     """
-    result = solver.solve(T, q)
+    result = solver.solve(T, q if goal is None else goal)
+    if goal is not None:
+        result = result._replace(q=goal)
     if world is None:
         return MotionPlan(np.array([q, result.q]), result)
     pairs = path_pairs(world) if pairs is None else pairs
@@ -89,7 +94,7 @@ def plan_motion(
             names = pairs.block(q, result.q)
             if names is None:
                 return MotionPlan(np.array([q, result.q]), result)
-        goals, names = _goal_configurations(solver, T, q, result, pairs)
+        goals, names = _goal_configurations(solver, T, q, result, pairs, goal is not None)
         if len(goals):
             limits = path_limits(solver.robot, q, np.vstack([q, goals]), max_nodes, seed)
             path = plan_path(world, q, goals, limits, pairs)
@@ -104,7 +109,12 @@ def plan_motion(
 
 
 def _goal_configurations(
-    solver: IkSolver, T: Array, q: Array, result: IkResult, pairs: PathPairs
+    solver: IkSolver,
+    T: Array,
+    q: Array,
+    result: IkResult,
+    pairs: PathPairs,
+    is_only: bool = False,
 ) -> tuple[Array, Pair | None]:
     """Return the goal configurations (g, n) of a path, and a pair that excludes other goals.
 
@@ -117,13 +127,14 @@ def _goal_configurations(
         q: (n,) start of the path [rad or m].
         result: The solver's result for T.
         pairs: Pairs and their margins.
+        is_only: Whether the solver's result is the only possible goal.
 
     Returns:
         The goals, and a pair that is closer than its margin in an excluded configuration; None
         instead of the pair if no configuration was excluded.
     """
     found = result.q[None]
-    if result.success:
+    if result.success and not is_only:
         others = solver.solve_all(T, MAX_GOALS, q).q
         if solver.scene is not None:
             clearest = solver.solve(T, q, solve_type="clearance")

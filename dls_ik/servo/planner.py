@@ -6,21 +6,19 @@ Local motion takes one step of an IK method per cycle. If it stalls, the planner
 solution of the target, or for a collision-free joint path to a solution.
 """
 
-from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from dls_ik.core.types import Array
 from dls_ik.model.robot import RobotModel
 from dls_ik.scene.joint_paths import MIN_CLEARANCE, PathPairs
+from dls_ik.servo.background import submit
 from dls_ik.servo.guard import Guard
 from dls_ik.servo.joint_motion import MotionLimits, PlannedPath, TimedPath, plan_motion
 from dls_ik.solver import IkResult, IkSolver
-
-R = TypeVar("R")
 
 MAX_PLANNER_RESTARTS = 2000  # approximately 20 ms; a time limit would make motions irreproducible
 REFERENCE_JOINTS = 10  # above this number of joints n, restarts are reduced in proportion to 1 / n
@@ -63,10 +61,16 @@ class BackgroundPlanner:
             q: (n,) joint positions at which the solver starts [rad or m]; copied.
         """
         target, seed = T.copy(), q.copy()
-        return self._submit(lambda: self._solver.solve(target, seed))
+        return submit(self._executor, lambda: self._solver.solve(target, seed))
 
     def request_path(
-        self, T: Array, q: Array, guard: Guard, attempt: int, previous: Array | None = None
+        self,
+        T: Array,
+        q: Array,
+        guard: Guard,
+        attempt: int,
+        previous: Array | None = None,
+        goal: Array | None = None,
     ) -> "Future[PlannedPath]":
         """Start to plan a collision-free path, and a trajectory along the path.
 
@@ -78,6 +82,8 @@ class BackgroundPlanner:
                 nodes.
             previous: (k, n) remaining waypoints of an earlier path. If the path from q through the
                 waypoints is still collision-free, it is the result, without a search.
+            goal: (n,) IK solution of the target at which the path must end [rad or m]; None: any
+                IK solution.
         """
         target, start, world, pairs = T.copy(), q.copy(), guard.world, monitored_pairs(guard)
 
@@ -94,27 +100,18 @@ class BackgroundPlanner:
                 pairs=pairs,
                 max_nodes=MAX_TREE_NODES_LATER if attempt else MAX_TREE_NODES_FIRST,
                 seed=attempt,
+                goal=goal,
             )
             if len(found.path) < 2:
                 return PlannedPath(found, None)
             return PlannedPath(found, TimedPath(found.path, self.limits, pairs))
 
-        return self._submit(plan)
+        return submit(self._executor, plan)
 
     def request_path_check(self, path: Array, guard: Guard) -> "Future[bool]":
         """Start to check whether a path (k, n) keeps the guard's distances in the current scene."""
         pairs = monitored_pairs(guard, 0.0)
-        return self._submit(lambda: is_collision_free(path, pairs))
-
-    def _submit(self, work: Callable[[], R]) -> "Future[R]":
-        if self._executor is not None:
-            return self._executor.submit(work)
-        done: Future[R] = Future()
-        try:
-            done.set_result(work())
-        except Exception as error:  # noqa: BLE001  an executor also stores any exception
-            done.set_exception(error)
-        return done
+        return submit(self._executor, lambda: is_collision_free(path, pairs))
 
 
 def monitored_pairs(guard: Guard, clearance: float = PATH_CLEARANCE) -> PathPairs:

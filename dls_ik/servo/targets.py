@@ -21,6 +21,7 @@ from dls_ik.errors import OptionError, PoseError
 from dls_ik.model.joint import real_array
 from dls_ik.model.pose import PoseLike
 from dls_ik.model.rotations import transform
+from dls_ik.servo.trajectory_plan import TrajectoryPlan
 from dls_ik.solver.poses import batch_poses, checked_pose
 from dls_ik.text import quoted
 
@@ -383,19 +384,78 @@ class TrajectoryTarget:
         period: Time between two poses [s].
         start: Earliest time at which the tip leaves the first pose [s].
         length_unit: Length units of the poses per metre.
+
+    Attributes:
+        plan: How the arm can follow the trajectory; None until the planner has answered.
+        is_waiting: Whether the tip must not leave the first pose, because the arm moves to the
+            start of the planned joint path.
     """
 
     is_velocity = False
     needs_command = True
 
     def __init__(self, Ts: Array, period: float, start: float, length_unit: float = 1.0) -> None:
+        self.plan: TrajectoryPlan | None = None
+        self.is_waiting = False
         self._Ts: list[Array] = list(Ts)
         self._legs = np.array([difference(a, b) for a, b in pairwise(Ts)])  # (m - 1, 6)
         self._tolerance = START_POSE_TOLERANCE * np.array([length_unit] * 3 + [1.0] * 3)  # (6,)
         self._period, self._start = period, start
         self._started: float | None = None  # [s] time when the tip left the first pose
         self._is_interrupted = False
+        self._is_guided = False
         self.sampled = start
+
+    @property
+    def poses(self) -> Array:
+        """Poses T_base_tip (m, 4, 4) of the trajectory."""
+        return np.array(self._Ts)
+
+    @property
+    def num_poses(self) -> int:
+        """Number of poses."""
+        return len(self._Ts)
+
+    @property
+    def first_pose(self) -> Array:
+        """First pose T_base_tip (4, 4) of the trajectory."""
+        return self._Ts[0]
+
+    @property
+    def note(self) -> str:
+        """Why local motion cannot follow the whole trajectory from the current joint positions.
+
+        Empty without a plan, and after the arm has reached the start of the planned joint path.
+        """
+        is_solved = self._is_guided and not self.is_waiting
+        return "" if self.plan is None or is_solved else self.plan.reason
+
+    def wait(self) -> None:
+        """Return to the first pose, and wait there until :meth:`release`."""
+        self.is_waiting, self._is_guided, self._started = True, True, None
+
+    def release(self, is_guided: bool) -> None:
+        """Start the trajectory as soon as the tip is at the first pose.
+
+        Args:
+            is_guided: Whether the arm is at the start of the planned joint path, and follows it.
+        """
+        self.is_waiting, self._is_guided = False, is_guided
+
+    def guide(self, now: float) -> Array | None:
+        """Return the joint positions (n,) of the planned path at a time [s] [rad or m].
+
+        Args:
+            now: Time [s].
+
+        Returns:
+            The joint positions; None if local motion follows the trajectory.
+        """
+        plan = self.plan
+        if not self._is_guided or plan is None or plan.guide is None:
+            return None
+        started = self._started
+        return plan.guide.positions(0.0 if started is None else (now - started) / self._period)
 
     def interrupt(self) -> None:
         """Delay the trajectory by the time from the last call of :meth:`pose` to the next call."""
@@ -408,7 +468,8 @@ class TrajectoryTarget:
         self.sampled = now
         if self._started is None:
             left = difference(tip(), self._Ts[0])
-            if now < self._start or (np.abs(left) > self._tolerance).any():
+            is_early = now < self._start or self.is_waiting
+            if is_early or (np.abs(left) > self._tolerance).any():
                 return self._Ts[0]
             self._started = now
         done = max(0.0, now - self._started) / self._period

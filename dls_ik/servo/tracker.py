@@ -36,9 +36,10 @@ from dls_ik.servo.planner import BackgroundPlanner
 from dls_ik.servo.scene_state import NearPair
 from dls_ik.servo.stall import TICK, BlockedMonitor, StallMonitor
 from dls_ik.servo.state import ServoState
-from dls_ik.servo.targets import Target, TwistTarget, is_same
+from dls_ik.servo.targets import Target, TrajectoryTarget, TwistTarget, is_same
 from dls_ik.servo.tip_speed import TipSpeed, tip_speed
 from dls_ik.servo.tip_targets import TipTargets
+from dls_ik.servo.trajectory_plan import TrajectoryPlan, TrajectoryPlanner
 from dls_ik.servo.workspace import Bound
 from dls_ik.solver import IkResult
 from dls_ik.solver.task import Tasks
@@ -52,6 +53,7 @@ NO_PATH = "no collision-free path to the target found"
 NO_SPEED = "scale is 0; set it above 0 to move"
 ALONG_JOINTS = "a joint trajectory"
 NO_PROGRESS = "local motion makes no progress toward the target"
+PLANNING_START = "planning a path to the joint positions at the start of the trajectory"
 PLANNING_PATH = f"{NO_PROGRESS}; planning a path through joint space"
 
 
@@ -77,10 +79,18 @@ class SceneMotion:
     result: IkResult | None = None  # the solver's result in the last search
     names: Pair | None = None  # pair that blocks the target, or the path to the target
     since: float = 0.0  # [s] time of the last search result
+    goal: Array | None = None  # (n,) end of the path [rad or m]; None: any solution of T
 
 
 # Planner of collision-free paths, and guard that keeps the command at safe distances.
 PathPlanning = tuple[BackgroundPlanner, Guard]
+
+
+class PlanRequest(NamedTuple):
+    """A request to plan a trajectory of poses."""
+
+    target: TrajectoryTarget
+    answer: "Future[TrajectoryPlan]"
 
 
 class Tracked(NamedTuple):
@@ -105,6 +115,10 @@ class Tracker:
     follows the path. The remaining path is checked again whenever the scene changes. If no path is
     found, the command holds.
 
+    A trajectory of poses is planned while the command approaches its first pose. If local motion
+    cannot follow all poses on the current branch of solutions, but a joint path exists, a joint
+    motion leads to the start of this path, and each step of local motion then starts on the path.
+
     With several tips, poses of targets are arrays (s, 4, 4), one for each followed frame.
 
     Args:
@@ -114,6 +128,7 @@ class Tracker:
         acceleration: (n,) acceleration limits of the limiter [rad/s^2 or m/s^2].
         tip: Speed limits of the tip; None: no limits.
         scale: Share of the limits that motion uses; 0: the command stops and holds.
+        trajectories: Planner of trajectories; None: trajectories are not planned.
     """
 
     def __init__(
@@ -124,6 +139,7 @@ class Tracker:
         acceleration: Array,
         tip: TipSpeed | None = None,
         scale: float = 1.0,
+        trajectories: TrajectoryPlanner | None = None,
     ) -> None:
         self.local_ik, self.limiter, self.acceleration = local_ik, limiter, acceleration
         self.guard = limiter if isinstance(limiter, Guard) else None
@@ -136,6 +152,8 @@ class Tracker:
         self._blocked = BlockedMonitor()
         self._request: SolutionRequest | None = None
         self._motion: SceneMotion | None = None
+        self._trajectories = trajectories
+        self._plan: PlanRequest | None = None
         # (4, 4) target for which the command rests, because local motion has stalled for long.
         self._resting_target: Array | None = None
         # Whether the command has come to rest, and local motion has been restarted there.
@@ -214,12 +232,15 @@ class Tracker:
         """
         for pending in self._pending_requests():
             if pending.done() and (error := pending.exception()) is not None:
+                self._cancel_plan()
                 raise MethodError(f"the planner failed: {error!r}") from error
         self._is_at_rest = False
         if self._scale == 0.0:
             self.limiter.brake(dt)
             self._restart()
             return Tracked(ServoState.STALLED, self.local_ik.stay(), NO_SPEED)
+        if isinstance(target, TrajectoryTarget):
+            T_d = self._prepare_trajectory(target, T_d)
         reference, tracked = self._track(T_d, target, now, dt)
         if not self._blocked.update(now, reference, self.limiter.q):
             return tracked
@@ -263,6 +284,9 @@ class Tracker:
         if self.guard is not None:
             self.local_ik.near = self.guard.near if self.guard.state.pairs.names else None
         before = self.local_ik.q
+        guide = target.guide(now) if isinstance(target, TrajectoryTarget) else None
+        if guide is not None:
+            self.local_ik.continue_from(guide)
         step = self.local_ik.advance(T_d.reshape(-1, 4, 4), dt)
         if self._tip is not None:
             step = self._limit_tip_speed(self._tip, before, step, T_d, dt)
@@ -275,6 +299,48 @@ class Tracker:
         if is_static and self._stall.has_lasted(now):
             self._resting_target = T_d.copy()
         return step.q, self._handle_stall(T_d, is_static, step)
+
+    def _prepare_trajectory(self, target: TrajectoryTarget, T_d: Array) -> Array:
+        """Plan a trajectory, and move to the start of its joint path if that is necessary.
+
+        Args:
+            target: The trajectory.
+            T_d: (4, 4) desired T_base_tip of the trajectory in this cycle.
+
+        Returns:
+            `T_d`, or the first pose of the trajectory (4, 4) if the arm has to move to the start of
+            the planned joint path.
+        """
+        if target.plan is None and target.num_poses > 1 and self._trajectories is not None:
+            if self._plan is None or self._plan.target is not target:
+                self._cancel_plan()
+                answer = self._trajectories.request(target.poses, self.limiter.stopping_point())
+                self._plan = PlanRequest(target, answer)
+            if _has_result(self._plan.answer):
+                target.plan, self._plan = self._plan.answer.result(), None
+                if target.plan.guide is not None and self._planner is not None:
+                    self._restart()
+                    target.wait()
+        if not target.is_waiting or target.plan is None or target.plan.guide is None:
+            return T_d
+        goal, T = target.plan.guide.q[0], target.first_pose
+        request = self._request
+        if self._motion is None and (request is None or request.goal is None):
+            if np.abs(goal - self.limiter.q).max() <= START_TOLERANCE:
+                target.release(True)
+            elif self._planner is None:  # another controller had started the joint motion
+                target.release(False)
+            elif self._path_planning is not None:
+                self._request_path(self._path_planning, T, 0, goal=goal)
+            else:
+                self._request = SolutionRequest(T, None, False, goal)
+        return T
+
+    def _cancel_plan(self) -> None:
+        """Cancel the pending request to plan a trajectory."""
+        if self._plan is not None:
+            self._plan.answer.cancel()
+            self._plan = None
 
     def _limit_tip_speed(
         self, tip: TipSpeed, before: Array, step: ServoStep, T_d: Array, dt: float
@@ -327,10 +393,11 @@ class Tracker:
 
     def _pending_requests(self) -> "list[Future[Any]]":
         """Return all requests to the planner whose results have not been used yet."""
-        request, at = self._request, self._motion
-        if request is None and at is None:
+        request, at, plan = self._request, self._motion, self._plan
+        if request is None and at is None and plan is None:
             return []
         pending: list[Future[Any] | None] = [] if request is None else [request.answer]
+        pending += [] if plan is None else [plan.answer]
         pending += [] if at is None else [at.answer, at.test]
         return [each for each in pending if each is not None]
 
@@ -348,7 +415,12 @@ class Tracker:
         return planner, guard
 
     def _request_path(
-        self, planning: PathPlanning, T: Array, attempt: int, previous: Array | None = None
+        self,
+        planning: PathPlanning,
+        T: Array,
+        attempt: int,
+        previous: Array | None = None,
+        goal: Array | None = None,
     ) -> None:
         """Start to plan a path to a target, from the point where the command will come to rest.
 
@@ -357,17 +429,19 @@ class Tracker:
             T: (4, 4) T_base_tip of the target.
             attempt: Number of earlier searches for this target.
             previous: (k, n) remaining waypoints of an earlier path; None: no earlier path.
+            goal: (n,) end of the path [rad or m]; None: any solution of T.
         """
         planner, guard = planning
-        answer = planner.request_path(T, self.limiter.stopping_point(), guard, attempt, previous)
-        self._motion = SceneMotion(T.copy(), guard.world, attempt, answer)
+        start = self.limiter.stopping_point()
+        answer = planner.request_path(T, start, guard, attempt, previous, goal)
+        self._motion = SceneMotion(T.copy(), guard.world, attempt, answer, goal=goal)
 
     def _continue_path(self, planning: PathPlanning, at: SceneMotion, rest: Array) -> None:
         """Request a path through the remaining waypoints (k, n) of the path of a motion.
 
         If the remaining path is collision-free, the result of the motion remains valid.
         """
-        self._request_path(planning, at.T, at.attempt, rest)
+        self._request_path(planning, at.T, at.attempt, rest, at.goal)
         if self._motion is not None:
             self._motion.result, self._motion.names = at.result, at.names
 
@@ -400,11 +474,13 @@ class Tracker:
         if at.answer is not None:
             if _has_result(at.answer) and not self.limiter.v.any():
                 self._start_motion(planning, at, at.answer.result(), now)
-            return q, Tracked(ServoState.STALLED, stay, PLANNING_PATH)
+            reason = PLANNING_PATH if at.goal is None else PLANNING_START
+            return q, Tracked(ServoState.STALLED, stay, reason)
         changed = planning[1].world is not at.world
         is_due = now - at.since >= SEARCH_INTERVAL - TICK
         if is_due and (changed or at.attempt + 1 < MAX_PATH_SEARCHES):
-            self._request_path(planning, at.T, 0 if changed else at.attempt + 1)
+            attempt = 0 if changed else at.attempt + 1
+            self._request_path(planning, at.T, attempt, goal=at.goal)
         names = at.names
         reason = f"{names[0]!r} and {names[1]!r} block the path" if names else NO_PATH
         return q, Tracked(ServoState.BLOCKED, stay, reason)
@@ -479,7 +555,8 @@ class Tracker:
         if at.test is not None and _has_result(at.test):
             is_blocked, at.test = not at.test.result(), None
         if is_blocked or motion.has_failed:  # a blocked path means another scene
-            self._request_path(planning, at.T, 0 if is_blocked else at.attempt + 1)
+            attempt = 0 if is_blocked else at.attempt + 1
+            self._request_path(planning, at.T, attempt, goal=at.goal)
         return motion.reference, moving
 
     def _approach(self, request: SolutionRequest, goal: Array, dt: float) -> Tracked:
@@ -600,17 +677,19 @@ def build_tracker(
         distances = options.min_distance, options.influence_distance
         tests = () if tip is None else (tip,)
         limiter = Guard(bare, robot, scene, workspace, distances, (acceleration, jerk), tests)
-    planner = None
+    planner = trajectories = None
+    names = ("position_tolerance", "rotation_tolerance", "rotation_weight", "length_unit")
+    metric: dict[str, Any] = {name: getattr(local_ik.options, name) for name in names}
+    metric["task"] = split_stack(task)[1]
+    if isinstance(local_ik, LocalIk) and len(local_ik.frames) == 1 and not frozen_joints:
+        trajectories = TrajectoryPlanner(robot, executor, scene=scene, **metric)
     # A joint motion would violate tasks for the relative pose of tips.
     if options.when_stuck == JOINT_MOTION and isinstance(local_ik, LocalIk):
-        names = ("position_tolerance", "rotation_tolerance", "rotation_weight", "length_unit")
-        metric: dict[str, Any] = {name: getattr(local_ik.options, name) for name in names}
         limits = MotionLimits(share * robot.velocity, share * acceleration, jerk, tip)
-        metric["task"] = split_stack(task)[1]
         if frozen_joints:
             frozen = [name in frozen_joints for name in robot.joint_names]
             metric["max_joint_change"] = tuple(np.where(frozen, 0.0, np.inf).tolist())
         planner = BackgroundPlanner(robot, executor, limits, scene=scene, **metric)
-    tracker = Tracker(local_ik, limiter, planner, acceleration, tip, options.scale)
+    tracker = Tracker(local_ik, limiter, planner, acceleration, tip, options.scale, trajectories)
     tracker.seed(robot.clip(np.zeros(robot.n)))
     return tracker

@@ -98,6 +98,8 @@ class CandidateGraph:
         self.layers = [np.empty((0, n)) for _ in range(m)]
         self.steps_made, self.attempts_made = np.zeros((2, m), np.int64)
         self.plain = replace(attempts_of_auto(self.search), snapshot=None)
+        # Last result of `sequences`, with the numbers of candidates and blocked motions
+        self._best: tuple[tuple[int, int], PathGraph, Sequences] | None = None
         self._rng = np.random.default_rng(self.search.options.random_seed)
         self._spacing = np.minimum(SPACING_SHARE * self.steps.step, MAX_SPACING)
         self._threads = usable_cores()
@@ -346,8 +348,14 @@ class CandidateGraph:
                 that is not empty.
             is_reversed: Whether sequences start at the last pose.
         """
-        graph = self.packed(is_reversed)
-        return graph, find_sequences(graph, initial)
+        if is_reversed:
+            graph = self.packed(is_reversed)
+            return graph, find_sequences(graph, initial)
+        state = sum(map(len, self.layers)), len(self.blocked)  # both only grow
+        if self._best is None or self._best[0] != state:
+            graph = self.packed()
+            self._best = state, graph, find_sequences(graph, initial)
+        return self._best[1:]
 
     def best(self, initial: Array) -> JointSequence:
         """Return the best sequence; ``initial`` is the argument of :meth:`sequences`."""

@@ -57,8 +57,10 @@ ROUNDS = ((32, 200), (128, 400), (512, 600), (2048, 1000), (10**9, 2000))
 MIN_GROWTH = 1.25
 EXPLORATION_BUDGET = 1_000_000  # number of attempts after which no further round starts
 MAX_EXPLORED_JUMPS = 30  # maximum number of reconfigurations around which candidates are added
-# For an arm without redundancy: random starts per pose, and maximum number of rounds
-NUM_BRANCH_STARTS, MAX_BRANCH_ROUNDS = 128, 3
+# For an arm without redundancy: random starts per pose, maximum number of rounds, and maximum
+# number of candidates of a pose. A pose at a singularity has infinitely many solutions; six joints
+# with limits of +-2 pi give at most 16 * 2^6 regular solutions.
+NUM_BRANCH_STARTS, MAX_BRANCH_ROUNDS, MAX_BRANCHES = 128, 3, 1024
 MISSED_BATCH_SIZE = 64  # number of poses without candidates solved between checks of the timeout
 MAX_CHOICES = 60  # maximum number of repeated choices because of motions that are not continuous
 MAX_REFINEMENTS = 4  # maximum number of refinements, with more configurations held each time
@@ -261,7 +263,7 @@ class _WholePath:
 
     def _find_branches(self, sequence: JointSequence) -> JointSequence:
         """Search for further branches of a non-redundant arm, and return the best sequence."""
-        graph, m = self._graph, len(self._graph.poses)
+        graph, m, most = self._graph, len(self._graph.poses), min(MAX_BRANCHES, self._most)
         for _ in range(MAX_BRANCH_ROUNDS):
             if not sequence.num_jumps:
                 return sequence
@@ -269,13 +271,14 @@ class _WholePath:
             for i in np.flatnonzero(graph.is_valid).tolist():
                 graph.check_time()
                 if i or not self._is_start_fixed:
-                    graph.add(i, graph.random_starts(NUM_BRANCH_STARTS), None, self._most)
+                    graph.add(i, graph.random_starts(NUM_BRANCH_STARTS), None, most)
             first = 1 if self._is_start_fixed else 0
             for poses in (range(1, m), range(m - 2, first - 1, -1)):
                 front = graph.layers[poses[0] - poses.step] if len(poses) else graph.layers[0]
-                graph.sweep(poses, front, self._most, lambda _: self._report(m - 1))
-            self._is_exhaustive = bool(self._sizes().sum() == before)
-            if self._is_exhaustive:
+                graph.sweep(poses, front, most, lambda _: self._report(m - 1))
+            sizes = self._sizes()
+            self._is_exhaustive = bool(sizes.sum() == before and sizes.max() < most)
+            if sizes.sum() == before:
                 break
             sequence = self._choose()
         return sequence

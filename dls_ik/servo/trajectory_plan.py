@@ -1,0 +1,204 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
+"""Plans for trajectories of poses that are known in advance, before the arm follows them.
+
+A trajectory is first followed step by step from the current joint positions, as local motion would
+follow the trajectory. If this fails, the trajectory is solved as a whole, which finds the branch of
+solutions on which the arm can follow all poses, or the pose at which all branches end.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import Executor, Future
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dls_ik.core.se3 import difference, moved
+from dls_ik.core.types import Array, Indices
+from dls_ik.errors import SceneError
+from dls_ik.model.joint import TURN
+from dls_ik.model.robot import RobotModel
+from dls_ik.servo.background import submit
+from dls_ik.solver import IkSolver
+from dls_ik.solver.result import IkPathResult, Reconfiguration
+
+MAX_POSE_DISTANCE = 0.02, 0.1  # [m] and [rad] maximum distance of successive poses that are solved
+MAX_PLANNED_POSES = 2000  # number of poses above which the distances are larger instead
+MAX_JOINT_STEP = 0.5  # [rad or m] maximum joint step between poses that are solved
+SEARCH_TIMEOUT = 1.0  # [s] maximum duration of each search for a whole path
+MAX_RESTARTS = 20  # for the first pose, from the current joint positions
+OTHER_BRANCH = "not reachable on the current branch of solutions"
+BREAKS = {
+    "limit": "beyond the limit of {}",
+    "collision": "in collision: {}",
+    "singularity": "behind a singularity",
+    "unreachable": "out of reach or in collision",
+    "step": f"reached only by a joint step of more than {MAX_JOINT_STEP:g} rad or m",
+    "timeout": f"not reached within {SEARCH_TIMEOUT:g} s of search",
+}
+
+
+class JointGuide(NamedTuple):
+    """Joint path along a trajectory, a function of the number of periods since its first pose."""
+
+    at: Array  # (b,) ascending numbers of periods, from 0
+    q: Array  # (b, n) joint positions [rad or m]
+
+    def positions(self, periods: float) -> Array:
+        """Return joint positions (n,) [rad or m] by cubic interpolation."""
+        last = len(self.at) - 1
+        if periods <= 0.0 or last == 0:
+            return np.array(self.q[0])
+        if periods >= self.at[last]:
+            return np.array(self.q[last])
+        k = int(np.searchsorted(self.at, periods, side="right")) - 1
+        h = float(self.at[k + 1] - self.at[k])
+        u = (periods - float(self.at[k])) / h
+        a, b = self.q[k], self.q[k + 1]
+        va, vb = h * self._slope(k), h * self._slope(k + 1)
+        blend = (1.0 - u) * (va - (b - a)) - u * (vb - (b - a))
+        q: Array = a + u * (b - a) + u * (1.0 - u) * blend
+        return q
+
+    def _slope(self, k: int) -> Array:
+        """Return the rate of change (n,) per period at point k."""
+        a, b = max(k - 1, 0), min(k + 1, len(self.at) - 1)
+        slope: Array = (self.q[b] - self.q[a]) / (self.at[b] - self.at[a])
+        return slope
+
+
+class TrajectoryPlan(NamedTuple):
+    """How the arm can follow a trajectory from its current joint positions."""
+
+    guide: JointGuide | None = None  # None: local motion follows the trajectory, or no path exists
+    reason: str = ""  # why the arm cannot follow the trajectory, or not from its current branch
+
+
+class TrajectoryPlanner:
+    """Plans trajectories of poses of one tip, outside the control loop.
+
+    Args:
+        robot: Robot with one tip.
+        executor: Executor that plans; None: each request is planned at once.
+        options: Tolerances, `task` and `scene`, as for :class:`dls_ik.IkSolver`.
+    """
+
+    def __init__(self, robot: RobotModel, executor: Executor | None, **options: Any) -> None:
+        self._robot, self._executor = robot, executor
+        self._step = IkSolver(robot, max_restarts=1, timeout=3600.0, **options)
+        self._first = IkSolver(robot, max_restarts=MAX_RESTARTS, timeout=3600.0, **options)
+        self._scene = self._step.scene
+        self._unit = self._step.options.length_unit
+
+    def request(self, Ts: Array, q: Array) -> Future[TrajectoryPlan]:
+        """Start to plan a trajectory.
+
+        Args:
+            Ts: (m, 4, 4) poses T_base_tip; copied.
+            q: (n,) joint positions before the trajectory [rad or m]; copied.
+        """
+        poses, start = np.array(Ts), q.copy()
+
+        def plan() -> TrajectoryPlan:
+            try:
+                return self.plan(poses, start)
+            except SceneError as error:  # an exact check needs a library that is not installed
+                return TrajectoryPlan(None, f"the trajectory could not be checked: {error}")
+
+        return submit(self._executor, plan)
+
+    def plan(self, Ts: Array, q: Array) -> TrajectoryPlan:
+        """Return the plan of a trajectory.
+
+        Args:
+            Ts: (m, 4, 4) poses T_base_tip.
+            q: (n,) joint positions before the trajectory [rad or m].
+
+        Raises:
+            SceneError: If an exact check of collisions needs a library that is not installed.
+        """
+        poses, at = self._densified(Ts)
+        missed = self._first_missed(poses, q)
+        if missed is None:
+            return TrajectoryPlan()
+        path = self._whole_path(poses, q)
+        if path.fraction < 1.0 and np.allclose(path.q[0], q, rtol=0.0, atol=1e-3):
+            other = self._whole_path(poses, None)  # the path need not start at q
+            path = other if other.fraction > path.fraction else path
+        if path.fraction < 1.0:
+            return TrajectoryPlan(None, _failure(path, at, len(Ts)))
+        guide = JointGuide(at, path.q + self._turns(q - path.q[0]))
+        return TrajectoryPlan(guide, f"{_place(at[missed], len(Ts))} is {OTHER_BRANCH}")
+
+    def _densified(self, Ts: Array) -> tuple[Array, Array]:
+        """Return poses (b, 4, 4) that include those of Ts (m, 4, 4), and their periods (b,)."""
+        legs = [difference(a, b) for a, b in pairwise(Ts)]
+        largest = np.repeat([MAX_POSE_DISTANCE[0] * self._unit, MAX_POSE_DISTANCE[1]], 3)
+        counts = np.array([np.abs(leg / largest).max() for leg in legs])
+        counts *= min(1.0, max(MAX_PLANNED_POSES - len(Ts), 1) / max(float(counts.sum()), 1.0))
+        poses, at = [Ts[0]], [0.0]
+        for k, (leg, count) in enumerate(zip(legs, np.ceil(counts).astype(int), strict=True)):
+            for j in range(1, count):
+                poses.append(moved(Ts[k], leg * (j / count)))
+                at.append(k + j / count)
+            poses.append(Ts[k + 1])
+            at.append(k + 1.0)
+        return np.ascontiguousarray(poses), np.array(at)
+
+    def _first_missed(self, poses: Array, q: Array) -> int | None:
+        """Return the index of the first pose that steps from q (n,) do not reach; None: none."""
+        for i, T in enumerate(poses):
+            result = (self._step if i else self._first).solve(T, q)
+            if not result.success or (i and np.abs(result.q - q).max() > MAX_JOINT_STEP):
+                return i
+            if self._scene is not None and (
+                self._scene.in_collision(result.q)
+                or (i and self._scene.path_in_collision(q, result.q) is not None)
+            ):
+                return i
+            q = result.q
+        return None
+
+    def _turns(self, change: Array) -> Array:
+        """Return the full turns (n,) of joints without limits in a joint change (n,) [rad]."""
+        robot = self._robot
+        is_free = np.isinf(robot.upper) & np.isinf(robot.lower) & (np.array(robot.units) == "rad")
+        return np.where(is_free, TURN * np.round(change / TURN), 0.0)
+
+    def _whole_path(self, poses: Array, q: Array | None) -> IkPathResult:
+        return self._first.solve_path(
+            poses, q, whole=True, max_joint_step=MAX_JOINT_STEP, timeout=SEARCH_TIMEOUT
+        )
+
+
+def _failure(path: IkPathResult, at: Array, count: int) -> str:
+    """Return which pose of a trajectory of `count` poses a path misses first, and why.
+
+    Args:
+        path: Path that is not continuous.
+        at: (b,) numbers of periods of its poses.
+        count: Number of poses of the trajectory.
+    """
+    missed: Indices = np.flatnonzero(~path.success)
+    first: Reconfiguration | None = next(iter(path.reconfigurations), None)
+    if len(missed) and (first is None or missed[0] <= first.pose):
+        reason = "timeout" if not path.is_complete else "unreachable"
+        return f"{_place(at[missed[0]], count)} is {BREAKS[reason]}"
+    if first is None:
+        return f"no continuous joint path through all {count} poses was found"
+    index = min(first.last + 1, len(at) - 1) if path.is_complete else first.pose
+    return f"{_place(at[index], count)} is {BREAKS[first.reason].format(', '.join(first.names))}"
+
+
+def _place(periods: float, count: int) -> str:
+    """Return the name of a pose of a trajectory, or of a pose between two of its poses.
+
+    Args:
+        periods: Number of periods from the first pose to the pose.
+        count: Number of poses of the trajectory.
+    """
+    if periods == round(periods):
+        return f"pose {round(periods)} (of 0 to {count - 1})"
+    return f"a pose between {int(periods)} and {int(periods) + 1} (of 0 to {count - 1})"
