@@ -36,10 +36,12 @@ if TYPE_CHECKING:
     from dls_ik.solver.result import IkPathResult
 
 NUM_ARMS = 8  # number of configurations of the arm that are drawn
-PROJECTIONS = ((0, 1, "from above"), (0, 2, "from the side"))
+FROM_ABOVE = 0, 1, "from above"
+SIDES = (0, 2, "from the side"), (1, 2, "from the front")
 OBSTACLE = "#F3E2BE"  # colour of obstacles in the projections
 MIN_EXTENT = 0.05  # [m] minimum extent of the path in the projections
-TITLE_WIDTH = 95  # characters of a line of the title
+MIN_SHAPE = 0.6  # minimum extent of a projection in relation to its other extent
+TITLE_WIDTH = 80  # characters of a line of the title
 
 
 def path_in_space(
@@ -81,8 +83,9 @@ def path_in_space(
         draw_arms(space, arm, colours, 1.6)
     _draw_paths(space, T[..., :3, 3], tips, marks, ~path.success, [0, 1, 2])
     space_axes(space)
-    panel_title(space, f"{robot.name}, pale to dark")
-    for row, (i, j, view) in enumerate(PROJECTIONS):
+    panel_title(space, f"{robot.name}, from pale (start) to dark (end)")
+    side = SIDES[int(np.ptp(T[..., 1, 3]) > np.ptp(T[..., 0, 3]))]
+    for row, (i, j, view) in enumerate((FROM_ABOVE, side)):
         axes: Any = figure.add_subplot(grid[row, 1])
         handles = _draw_paths(axes, T[..., :3, 3], tips, marks, ~path.success, [i, j])
         _show_surroundings(axes, T[..., :3, 3].reshape(-1, 3)[:, [i, j]])
@@ -108,8 +111,10 @@ def path_title(path: IkPathResult) -> str:
         count = "1 reconfiguration" if len(breaks) == 1 else f"{len(breaks)} reconfigurations"
         at = ", ".join(str(each.pose) for each in breaks[:5]) + (", ..." if breaks[5:] else "")
         reason = f"after pose {breaks[0].last}, {breaks[0].explanation}"
-        parts += [f"{count} (to pose {at})", reason]
+        parts += [f"{count} (to {'pose' if len(breaks) == 1 else 'poses'} {at})", reason]
+    explained = {each.pose for each in breaks}
     contacts = [i for i, each in enumerate(path.contacts) if each is not None]
+    contacts = [i for i in contacts if i not in explained]
     if contacts and not len(missed):
         names = getattr(path.contacts[contacts[0]], "names", ())
         parts.append(f"{' and '.join(names)} would collide before pose {contacts[0]}")
@@ -178,10 +183,10 @@ def _show_surroundings(axes: Any, points: Array) -> None:
     """Set equal scales that show points (m, 2) [m] and half of their extent around them."""
     low, high = points.min(axis=0), points.max(axis=0)
     half = 0.5 * np.maximum(high - low, MIN_EXTENT) + 0.25 * max((high - low).max(), MIN_EXTENT)
-    middle = 0.5 * (low + high)
+    half, middle = np.maximum(half, MIN_SHAPE * half.max()), 0.5 * (low + high)
     axes.set_xlim(middle[0] - half[0], middle[0] + half[0])
     axes.set_ylim(middle[1] - half[1], middle[1] + half[1])
-    axes.set_aspect("equal", adjustable="datalim")
+    axes.set_aspect("equal", adjustable="box")
     axes.locator_params(nbins=6)
 
 

@@ -229,7 +229,8 @@ def _joint_path(robot: RobotModel, lines: Lines, path: IkPathResult | ArrayLike)
     """Return the joint positions (b, n) of a complete path without jumps.
 
     Raises:
-        OptionError: If a pose is not reached, the arm does not move, or the path has jumps.
+        OptionError: If a pose is not reached, the arm does not move, or the path has jumps or
+            reconfigurations.
     """
     if isinstance(path, IkPathResult):
         missed = np.flatnonzero(~path.success)
@@ -237,6 +238,11 @@ def _joint_path(robot: RobotModel, lines: Lines, path: IkPathResult | ArrayLike)
             raise OptionError(
                 f"{len(missed)} of {len(path)} poses are not reached (indices "
                 f"{listing(map(str, missed))}); time the part before the first of them"
+            )
+        if path.reconfigurations:
+            raise OptionError(
+                f"the tip leaves the lines at {len(path.reconfigurations)} reconfigurations: "
+                f"{path.reconfigurations[0]}; time the sections between them"
             )
         q = np.asarray(path.q, float)
     else:
