@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from dls_ik.model.pose import Pose
     from dls_ik.model.robot import RobotModel
     from dls_ik.scene.planning_scene import PlanningScene
+    from dls_ik.servo.path_timing import PathTrajectory, time_path
     from dls_ik.solver.method import method_names, method_table
-    from dls_ik.solver.path_timing import PathTrajectory, time_path
     from dls_ik.solver.result import IkBatchResult, IkPathResult, IkResult, Status
     from dls_ik.solver.robot_kinematics import RobotKinematics
     from dls_ik.solver.solutions import IkSolutions
@@ -86,7 +86,7 @@ __getattr__, __dir__ = on_first_use(
         "Stepper": "solver.stepper",
         "Task": "solver.task",
         "TaskStack": "solver.task_stack",
-        "PathTrajectory": "solver.path_timing",
+        "PathTrajectory": "servo.path_timing",
         "SwivelTask": "solver.task_stack",
         "PostureTask": "solver.task_stack",
         "ObjectiveTask": "solver.task_stack",
@@ -98,6 +98,6 @@ __getattr__, __dir__ = on_first_use(
         "method_table": "solver.method",
         "play": "viewer.window",
         "show": "viewer.window",
-        "time_path": "solver.path_timing",
+        "time_path": "servo.path_timing",
     },
 )

@@ -109,6 +109,10 @@ TYPICAL_TIMES: dict[str, dict[str, float]] = {
         "path_graph.find_sequences": 1.5,
         "path_refinement.null_bases": 5.8,
         "path_refinement.smoothing_step": 1.3,
+        "path_lines.line_motions": 0.3,
+        "cubic_spline.spline_slopes": 0.5,
+        "path_lines.line_distances": 0.5,
+        "path_speed.fastest_speeds": 2.4,
     },
 }
 

@@ -179,12 +179,15 @@ def _step_and_plot() -> None:
 
 
 def _solve_whole_path() -> None:
-    """Call the kernels of paths that are solved as a whole."""
+    """Call the kernels of paths that are solved as a whole, and of their timing."""
+    from dls_ik.servo.path_timing import time_path
     from dls_ik.solver.task import Task
 
     robot, task = _robot(), Task("x", "")
     Ts = robot.fk(np.linspace([0.4, 0.4], [0.5, 0.5], 3))
-    IkSolver(robot, task=task).solve_path(Ts, whole=True, max_joint_step=0.3)
+    solver = IkSolver(robot, task=task)
+    path = solver.solve_path(Ts, whole=True, max_joint_step=0.3)
+    time_path(solver, robot.fk(path.q), path.q, path_tolerance=1.0, rotation_tolerance=1.0)
 
 
 Uses = tuple[Callable[[], None], ...]

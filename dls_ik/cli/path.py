@@ -6,8 +6,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
@@ -26,13 +25,20 @@ from dls_ik.cli.options import (
     start_values,
     task_option,
 )
-from dls_ik.cli.pose import PoseFile, read_poses, unit_options, warn_far_poses
+from dls_ik.cli.path_files import (
+    OUTPUT_KINDS,
+    Trajectory,
+    check_target,
+    draw_trajectory,
+    write_trajectory,
+)
+from dls_ik.cli.pose import read_poses, unit_options, warn_far_poses
 from dls_ik.cli.redundancy import ChosenRedundancy, level_facts, redundancy_options
 from dls_ik.cli.terminal import ProgressBars, stdout_console
 from dls_ik.core.types import Array
 from dls_ik.errors import OptionError
 from dls_ik.tables import print_pairs
-from dls_ik.text import json_text, short
+from dls_ik.text import short
 
 if TYPE_CHECKING:
     from dls_ik.model.robot import RobotModel
@@ -46,8 +52,6 @@ EPILOG = (
     f"times [s]; or a JSON list of 4x4 matrices; or - for standard input. {ROBOT_HELP} Exit codes: "
     "0 written; 1 nothing written, as a pose is not reached or is in collision; 2 bad input."
 )
-OUTPUT_KINDS = ("csv", "json", "bag")
-OUTPUT_SUFFIXES = {".csv": "csv", ".json": "json", ".bag": "bag", "": "bag"}
 MAX_LINES = 10  # maximum number of warnings of one kind
 MAX_STARTS = 8  # maximum number of solutions of the first pose from which a path is started
 FASTEST = "as fast as the velocity limits allow"
@@ -94,6 +98,25 @@ FASTEST = "as fast as the velocity limits allow"
     is_flag=True,
     help="Solve the path as a whole: minimum reconfigurations, then minimum joint motion.",
 )
+@click.option(
+    "--acceleration",
+    type=click.FloatRange(1e-6),
+    metavar="A",
+    help="Time the motion on the lines between the poses, with joint accelerations up to A "
+    "[rad/s^2 or m/s^2] and velocity limits: adds points, velocities and accelerations.",
+)
+@click.option(
+    "--jerk",
+    type=click.FloatRange(1e-6),
+    metavar="J",
+    help="With --acceleration: joint jerks up to J [rad/s^3 or m/s^3].",
+)
+@click.option(
+    "--tip-speed",
+    type=click.FloatRange(1e-6),
+    metavar="V",
+    help="With --acceleration: a speed of the tip up to V [m/s].",
+)
 @unit_options
 @click.option("--approximate", is_flag=True, help="Accept the closest configurations.")
 @settings_option
@@ -117,6 +140,9 @@ def path(
     around: ChosenScene,
     max_joint_step: float,
     whole: bool,
+    acceleration: float | None,
+    jerk: float | None,
+    tip_speed: float | None,
     deg: bool,
     mm: bool,
     approximate: bool,
@@ -127,8 +153,12 @@ def path(
     """Turn a file of poses into a joint trajectory, as CSV, JSON or a rosbag2."""
     if as_json and out == output.STDOUT:
         raise click.UsageError("--json prints a summary to standard output; give a file as --out")
-    target = _check_target(out, kind, storage, plot)
+    target = check_target(out, kind, storage, plot)
     given = read_poses(poses, deg, mm)
+    timing = _timing_options(acceleration, jerk, tip_speed)
+    if timing and (rate is not None or given.times is not None):
+        which = "column t" if rate is None else "--rate"
+        raise click.UsageError(f"--acceleration determines the times; leave out {which}")
     if plot is not None and len(given.poses) < 2:
         raise click.UsageError("--plot needs a path of at least 2 poses")
     robot = chosen.read()
@@ -154,33 +184,29 @@ def path(
             )
         else:
             result = solve_along(solver, given.poses, start, wanted, max_joint_step, count)
+    if timing and np.isinf(robot.velocity).any():
+        rate = 1.0  # only for pictures of a path that cannot be timed
     times = _path_times(robot, result.q, given.times, rate)
-    trajectory = Trajectory(robot, given, result, *times, stack)
+    trajectory = Trajectory(
+        robot, given, result, *times, stack, scene=scene, scene_files=around.files, whole=whole
+    )
     facts = _summary(trajectory, max_joint_step)
     is_refused = bool(facts["missed"] or facts["collisions"]) and not approximate
     _warn_of(facts, max_joint_step, is_refused)
-    files = {} if is_refused else _write(target, trajectory, chosen.name)
+    if timing and not is_refused:
+        trajectory, is_refused = _timed(solver, trajectory, timing)
+        facts = _summary(trajectory, max_joint_step)
+    if not is_refused:
+        files = write_trajectory(target, trajectory, chosen.name)
+    else:
+        files = draw_trajectory(target, trajectory) if whole else {}
+        for name, about in files.items():
+            output.warn(f"wrote {name}: {about}")
     if as_json:
         output.print_json({**facts, "written": list(files)})
-    elif files and out != output.STDOUT:
+    elif not is_refused and out != output.STDOUT:
         _print_summary(facts, files)
     sys.exit(output.EXIT_NO_SOLUTION if is_refused else 0)
-
-
-class Trajectory(NamedTuple):
-    """Given poses (b), the joint path that reaches them, and the times of the poses."""
-
-    robot: RobotModel
-    given: PoseFile
-    result: IkPathResult
-    t: Array  # (b,) [s]
-    source: str  # text that says how the times were determined
-    stack: TaskStack | None = None
-
-    @property
-    def q(self) -> Array:
-        """Joint positions (b, n) [rad or m]."""
-        return self.result.q
 
 
 # Solve and time
@@ -255,6 +281,43 @@ def _path_times(
         raise OptionError(f"{reason}; give --rate or a column t") from error
 
 
+def _timing_options(
+    acceleration: float | None, jerk: float | None, tip_speed: float | None
+) -> dict[str, Any]:
+    """Return options of :func:`dls_ik.time_path`; empty if --acceleration is not given.
+
+    Raises:
+        click.UsageError: If another option of the timing is given alone.
+    """
+    limits = {"acceleration": acceleration, "jerk": jerk, "max_linear_speed": tip_speed}
+    given = {name: value for name, value in limits.items() if value is not None}
+    if given and acceleration is None:
+        name = "--jerk" if jerk is not None else "--tip-speed"
+        raise click.UsageError(f"{name} needs --acceleration, the limit of the joint accelerations")
+    return given
+
+
+def _timed(
+    solver: IkSolver, trajectory: Trajectory, timing: dict[str, Any]
+) -> tuple[Trajectory, bool]:
+    """Return a trajectory timed on the lines between its poses, and whether that is refused.
+
+    Raises:
+        DlsIkError: If the tip cannot stay on the lines.
+    """
+    from dls_ik.servo.path_timing import time_path
+
+    if trajectory.result.reconfigurations:
+        output.warn(
+            "nothing is written: a path with reconfigurations leaves the lines between its poses; "
+            "leave out --acceleration, or time each section of the path"
+        )
+        return trajectory, True
+    timed = time_path(solver, trajectory.given.poses, trajectory.result, **timing)
+    limits = ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in timing.items())
+    return trajectory._replace(timed=timed, source=f"fastest with {limits}"), False
+
+
 # Summary
 
 
@@ -265,13 +328,17 @@ def _summary(trajectory: Trajectory, max_step: float) -> dict[str, Any]:
         trajectory: Trajectory.
         max_step: Joint changes between two poses above this value are jumps [rad or m].
     """
-    robot, given, result, t, source, stack = trajectory
-    places, q = given.places, result.q
+    robot, result, t, source = (
+        trajectory.robot, trajectory.result, trajectory.t, trajectory.source
+    )  # fmt: skip
+    places, q, timed, stack = trajectory.given.places, result.q, trajectory.timed, trajectory.stack
     missed = np.flatnonzero(result.status).tolist()
     steps = np.abs(np.diff(q, axis=0, prepend=q[:1]))  # (b, n) joint changes; the first row is 0
     margins = np.minimum(q - robot.lower, robot.upper - q)
     rates = steps[1:] / np.diff(t)[:, None]
-    share = (rates / robot.velocity).max(axis=1, initial=0.0)  # (b - 1,) 1 is at a velocity limit
+    if timed is not None:
+        rates = np.abs(timed.v)
+    share = (rates / robot.velocity).max(axis=1, initial=0.0)  # 1 is at a velocity limit
     jumps = np.flatnonzero((steps > max_step).any(axis=1))
 
     def about(index: np.intp) -> dict[str, str]:
@@ -317,10 +384,12 @@ def _summary(trajectory: Trajectory, max_step: float) -> dict[str, Any]:
         ],
         "min_reconfigurations": result.min_reconfigurations,
         "fraction": result.fraction,
-        "duration": t[-1] - t[0],
+        "duration": t[-1] - t[0] if timed is None else timed.duration,
         "times": source,
         "largest_share_of_velocity_limit": share.max(initial=0.0),
-        "too_fast": [places[i + 1] for i in np.flatnonzero(share > 1.0 + 1e-6)],
+        "too_fast": []
+        if timed is not None
+        else [places[i + 1] for i in np.flatnonzero(share > 1.0 + 1e-6)],
         "seconds_to_solve": result.duration,
         **({} if stack is None else {"levels": level_facts(stack, _largest(result.level_errors))}),
     }
@@ -407,120 +476,3 @@ def _warn_briefly(lines: Any) -> None:
         output.warn(line)
     if len(shown) < len(lines):
         output.warn(f"and {len(lines) - len(shown)} more of these warnings")
-
-
-# Files
-
-
-class TrajectoryFiles(NamedTuple):
-    """Path and format of a trajectory file, and paths of its pictures."""
-
-    path: str
-    kind: str  # one of OUTPUT_KINDS
-    storage: str  # one of bag.STORAGES
-    pictures: tuple[str, ...]  # paths of the pictures of the joints and of the tip; () for none
-
-
-def _check_target(path: str, kind: str | None, storage: str, plot: str | None) -> TrajectoryFiles:
-    """Check that the output files can be written, and return their paths and format.
-
-    Args:
-        path: File or folder given by --out.
-        kind: Format given by --format; None selects the format by the suffix of `path`.
-        storage: Storage format of a bag.
-        plot: Path of a picture, or None.
-
-    Raises:
-        click.UsageError: If a file cannot be written, or its format is unknown.
-    """
-    kind = kind or (
-        "csv" if path == output.STDOUT else OUTPUT_SUFFIXES.get(Path(path).suffix.lower())
-    )
-    if kind is None:
-        raise click.UsageError(
-            f"--out must end in .csv, .json, .bag, or have no suffix for a rosbag2; got {path}; "
-            "--format overrides the suffix"
-        )
-    pictures: tuple[str, ...] = ()
-    if plot is not None:
-        joints = Path(plot)
-        pictures = plot, str(joints.with_name(f"{joints.stem}-tip{joints.suffix}"))
-    output.check_outputs(*pictures[1:], None if kind == "bag" else path, plot=plot)
-    if kind == "bag":
-        bag.require_rosbags()
-        output.check_new_folder(path)
-    return TrajectoryFiles(path, kind, storage, pictures)
-
-
-def _write(target: TrajectoryFiles, trajectory: Trajectory, robot: str) -> dict[str, str]:
-    """Write trajectory file and pictures, and return a description of each file by its path.
-
-    Args:
-        target: Paths and format of the files.
-        trajectory: Trajectory to write.
-        robot: Name or file of the robot, whose URDF is added to a bag.
-    """
-    from dls_ik.solver.trajectory import csv_text
-
-    count = len(trajectory.q)
-    about = f"{target.kind}, {count} points"
-    if target.kind == "bag":
-        topics = _topics(trajectory, robot)
-        output.write_whole(target.path, lambda part: bag.write_bag(part, target.storage, topics))
-        counts = ", ".join(f"{each.name} {len(each.messages)}" for each in topics if each.messages)
-        about = f"a rosbag2 ({target.storage}): messages on {counts}"
-    elif target.kind == "csv":
-        text = csv_text(trajectory.robot, trajectory.t, trajectory.q)
-        output.write_text(target.path, text)
-    else:
-        output.write_text(target.path, json_text(_document(trajectory), indent=None) + "\n")
-    return {target.path: about, **_draw(target, trajectory)}
-
-
-def _topics(trajectory: Trajectory, robot: str) -> list[bag.BagTopic]:
-    """Return the topics of a bag: k JointState messages, one JointTrajectory, and the URDF."""
-    from dls_ik.model.load import find_urdf
-
-    names, times = trajectory.robot.joint_names, trajectory.t.tolist()
-    return [
-        bag.states_topic(names, times, trajectory.q),
-        bag.plan_topic(names, times, trajectory.q),
-        bag.description_topic(find_urdf(robot), times[0]),
-    ]
-
-
-def _draw(target: TrajectoryFiles, trajectory: Trajectory) -> dict[str, str]:
-    """Write the pictures of a trajectory, and return a description of each file by its path."""
-    if not target.pictures:
-        return {}
-    from dls_ik.plot import joint_bands, tip_path
-
-    motion = trajectory.robot, trajectory.t, trajectory.q
-    joints, tip = target.pictures
-    breaks = trajectory.result.reconfigurations
-    title = "Joint positions and their limits"
-    if breaks:
-        first = f"{len(breaks)} reconfigurations" if len(breaks) > 1 else "1 reconfiguration"
-        title = f"{first}: {breaks[0].explanation}"
-    marked = trajectory.t[[each.pose for each in breaks]]
-    output.write_picture(joints, joint_bands(*motion, title, marked=marked))
-    output.write_picture(tip, tip_path(*motion, trajectory.given.poses[:, :3, 3]))
-    return {joints: "a picture of the joints", tip: "a picture of the tip"}
-
-
-def _document(trajectory: Trajectory) -> dict[str, Any]:
-    """Return the times, positions and errors of a trajectory as a JSON document."""
-    robot, result = trajectory.robot, trajectory.result
-    return {
-        "robot": robot.name,
-        "base": robot.base,
-        "tip": robot.tip,
-        "times": trajectory.source,
-        "joint_names": robot.joint_names,
-        "t": trajectory.t,
-        "positions": result.q,
-        "success": result.success,
-        "status": [*map(str, result.statuses)],
-        "position_error": result.position_error,
-        "rotation_error": result.rotation_error,
-    }

@@ -65,7 +65,11 @@ NO_REDUNDANCY = ChosenRedundancy()
 )
 @redundancy_options
 @scene_options
-@click.option("--replay", metavar="FILE", help="Replay a joint path: CSV or JSON of dls-ik path.")
+@click.option(
+    "--replay",
+    metavar="FILE",
+    help="Replay a joint path: CSV or JSON of dls-ik path. JSON names the scene to show.",
+)
 @click.option("--host", default="127.0.0.1", help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8080)
 @click.option(
@@ -124,6 +128,8 @@ def view(
         source = remote(chosen if chosen.name else None, namespace, patience, around.files)
     else:
         shown = chosen._replace(name=chosen.name or DEFAULT_ROBOT)
+        if replay is not None and not around.files:
+            around = around._replace(files=_scenes_of(Path(replay)))
         source = local(shown, methods, task, around, freedom)
     try:
         with output.record_sigint() as ended, source as arm:
@@ -163,6 +169,17 @@ def _methods(given: str) -> list[str]:
     if len(names) > MAX_ARMS:
         raise click.UsageError(f"--method must be at most {MAX_ARMS} methods; got {len(names)}")
     return names
+
+
+def _scenes_of(file: Path) -> tuple[str, ...]:
+    """Return the scene files that a file of ``dls-ik path`` names; warn of those not found."""
+    from dls_ik.viewer.replay import stored_scenes
+
+    named = stored_scenes(file)
+    for each in named:
+        if not each.is_file():
+            output.warn(f"{file} names the scene {each}, which does not exist; give --scene FILE")
+    return tuple(str(each) for each in named if each.is_file())
 
 
 def _read_path(robot: RobotModel, file: str) -> ReplayPath:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dls_ik.plot.comparison import path_comparison
     from dls_ik.plot.joints import joint_bands, joint_velocities
     from dls_ik.plot.methods import compare_methods
+    from dls_ik.plot.path import path_in_space, path_title
     from dls_ik.plot.scene import arm_among_obstacles
     from dls_ik.plot.sliders import Slider, SliderPicture, with_sliders
     from dls_ik.plot.tip import error_and_conditioning, tip_path, tip_planes
@@ -33,6 +34,8 @@ __all__ = [
     "joint_velocities",
     "new_figure",
     "path_comparison",
+    "path_in_space",
+    "path_title",
     "save_picture",
     "stroboscope",
     "tip_path",
@@ -54,6 +57,8 @@ __getattr__, __dir__ = on_first_use(
         "joint_velocities": "joints",
         "new_figure": "canvas",
         "path_comparison": "comparison",
+        "path_in_space": "path",
+        "path_title": "path",
         "save_picture": "canvas",
         "stroboscope": "arm",
         "tip_path": "tip",

@@ -16,6 +16,7 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.plot.canvas import (
     BLUE,
     GREY,
+    PURPLE,
     RED,
     checked_motion,
     heading,
@@ -68,7 +69,7 @@ def joint_bands(
         times: (k,) times [s].
         q: (k, n) joint positions [rad or m].
         title: Title of the picture.
-        marked: Times [s] at which vertical lines are drawn, such as those of reconfigurations.
+        marked: Times [s] of reconfigurations, which are drawn as numbered vertical lines.
 
     Raises:
         JointValueError: If the joint positions do not fit the robot or the times.
@@ -80,10 +81,15 @@ def joint_bands(
         lower, upper, unit = float(robot.lower[i]), float(robot.upper[i]), robot.units[i]
         note = _distance_note(lower, upper, values[:, i], unit)
         bands.append(Band(name, unit, lower, upper, values[:, i], note))
-    figure = _draw_bands(t, bands, title, "position of the joint")
+    marked = np.asarray(marked, float).ravel()
+    figure = _draw_bands(t, bands, title, "position of the joint", bool(len(marked)))
     for axes in figure.axes[: len(bands)]:
-        for at in np.asarray(marked, float).ravel():
-            axes.axvline(at, color=GREY, linewidth=1.0, linestyle="--")
+        for number, at in enumerate(marked.tolist(), 1):
+            axes.axvline(at, color=PURPLE, linewidth=1.4, linestyle="--", zorder=1.5)
+            axes.annotate(
+                f"{number}", (at, 1.0), (2.0, -9.0), xycoords=("data", "axes fraction"),
+                textcoords="offset points", fontsize=9, color=PURPLE, annotation_clip=True,
+            )  # fmt: skip
     return figure
 
 
@@ -182,8 +188,18 @@ def _speed_note(limit: float, values: Array, unit: str) -> str:
     )
 
 
-def _draw_bands(t: Array, bands: Sequence[Band], title: str, label: str) -> Figure:
-    """Draw a panel for each joint over times t (k,) [s]; `label` names the lines in the legend."""
+def _draw_bands(
+    t: Array, bands: Sequence[Band], title: str, label: str, has_marks: bool = False
+) -> Figure:
+    """Draw a panel for each joint over times.
+
+    Args:
+        t: (k,) times [s].
+        bands: Contents of the panels.
+        title: Title of the picture.
+        label: Name of the lines in the legend.
+        has_marks: Whether the legend explains marks of reconfigurations.
+    """
     columns = next((c for count, c in COLUMNS if len(bands) <= count), MAX_PANEL_COLUMNS)
     rows = -(-len(bands) // columns)
     width = WIDTHS[columns - 1]
@@ -200,7 +216,7 @@ def _draw_bands(t: Array, bands: Sequence[Band], title: str, label: str) -> Figu
         axes.set_xlabel("time [s]", fontsize=9)
     for axes in grid[len(bands) :]:
         axes.set_axis_off()
-    _draw_legend(figure, label)
+    _draw_legend(figure, label, has_marks)
     heading(figure, title)
     return figure
 
@@ -254,7 +270,7 @@ def _draw_title(axes: Axes, band: Band, lines: int, letters: int) -> None:
     )  # fmt: skip
 
 
-def _draw_legend(figure: Figure, label: str) -> None:
+def _draw_legend(figure: Figure, label: str, has_marks: bool) -> None:
     """Draw the legend below all panels; `label` names the blue lines."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
@@ -264,4 +280,8 @@ def _draw_legend(figure: Figure, label: str) -> None:
         Line2D([], [], color=RED, linewidth=1.0, label="its limits"),
         Patch(color=RED, alpha=0.22, linewidth=0, label="beyond the limits"),
     ]
-    legend_below(figure, handles, 3)
+    if has_marks:
+        handles.append(
+            Line2D([], [], color=PURPLE, linewidth=1.4, linestyle="--", label="reconfiguration")
+        )
+    legend_below(figure, handles, len(handles))

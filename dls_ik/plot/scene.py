@@ -53,7 +53,8 @@ def arm_among_obstacles(
     axes: Any = figure.add_subplot(projection="3d", computed_zorder=False)
     for each in scene.snapshot.objects.values():
         for shape, T in each.body.parts:
-            _draw_faces(axes, faces(shape), T_base_root @ each.T @ T)
+            placed = T_base_root @ each.T @ T
+            draw_faces(axes, [face @ placed[:3, :3].T + placed[:3, 3] for face in faces(shape)])
     colours = fading(np.linspace(0.25, 1.0, len(values)))
     for arm in arm_points(robot, values):
         draw_arms(axes, arm, colours, 3.0)
@@ -70,17 +71,10 @@ def arm_among_obstacles(
     return figure
 
 
-def _draw_faces(axes: Any, flat: list[Array], T: Array) -> None:
-    """Draw the faces of a shape in 3D.
-
-    Args:
-        axes: 3D axes.
-        flat: Polygons (m, 3) in the frame of the shape [m].
-        T: (4, 4) pose of the shape in the base frame.
-    """
+def draw_faces(axes: Any, placed: list[Array]) -> None:
+    """Draw faces, polygons (m, 3) in the base frame [m], in 3D axes."""
     from mpl_toolkits.mplot3d.art3d import Poly3DCollection  # type: ignore[import-untyped]
 
-    placed = [each @ T[:3, :3].T + T[:3, 3] for each in flat]
     if placed:
         axes.add_collection3d(
             Poly3DCollection(

@@ -4,11 +4,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
-from dls_ik.core.types import Array
+from dls_ik.core.types import Array, Indices
 from dls_ik.scene.joint_paths import APPROACH_TOLERANCE, MIN_CLEARANCE, PathPairs
 from dls_ik.scene.srdf import Pair
 
@@ -65,9 +66,49 @@ class JointSpline:
         i = self.index(t)
         return _evaluate(self._coefficients[:, i], t - self.times[i])
 
+    def sample(self, t: Array) -> tuple[Array, Array, Array]:
+        """Return positions, velocities and accelerations (k, n) at times t (k,) [s].
+
+        The times are between the first and the last point.
+        """
+        i = np.clip(np.searchsorted(self.times, t, "right") - 1, 0, len(self.times) - 2)
+        return _evaluate(self._coefficients[:, i], (t - self.times[i])[:, None])
+
+    def within(self, pieces: Indices, shares: Array) -> Array:
+        """Return positions (p, k, n) at shares (k,), 0 to 1, of the intervals `pieces` (p,)."""
+        u = np.diff(self.times)[pieces][:, None, None] * shares[:, None]
+        return _evaluate(self._coefficients[:, pieces][:, :, None], u)[0]
+
+    def largest(self, order: int) -> Array:
+        """Return bounds (m - 1, n) on the magnitude of a derivative by time between two points.
+
+        A polynomial lies between its smallest and its largest Bernstein coefficient. The bound is
+        exact for a linear polynomial, and close to the peak if the points are close to each other.
+
+        Args:
+            order: 1 for velocities, 2 for accelerations, 3 for jerks.
+        """
+        c, h = self._coefficients, np.diff(self.times)[:, None]
+        for _ in range(order):
+            c = c[1:] * np.arange(1, len(c))[:, None, None]
+        d = len(c) - 1
+        c = c * h ** np.arange(d + 1)[:, None, None]
+        weights = np.array(
+            [[math.comb(i, j) / math.comb(d, j) for j in range(d + 1)] for i in range(d + 1)]
+        )
+        return np.asarray(np.abs(np.einsum("ij,jmn->imn", weights, c)).max(axis=0))
+
     def index(self, t: float) -> int:
         """Return the index of the last point before or at a time [s]; 0 before the first point."""
         return int(np.clip(np.searchsorted(self.times, t, "right") - 1, 0, len(self.times) - 2))
+
+    @property
+    def accelerations(self) -> Array:
+        """Accelerations (m, n) after the points, and before the last point [rad/s^2 or m/s^2]."""
+        if self.a is not None:
+            return self.a
+        c, h = self._coefficients, np.diff(self.times)
+        return np.vstack([2.0 * c[2], _evaluate(c[:, -1], h[-1])[2]])
 
     def starting_at(self, q: Array, v: Array) -> JointSpline:
         """Return the trajectory with other positions q (n,) and velocities v (n,) at its start."""

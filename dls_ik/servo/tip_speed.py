@@ -36,7 +36,7 @@ class TipSpeed:
         self._robot, self._linear, self._angular = robot, linear, angular
         self._limits = np.array([linear, angular])
         self._acceleration, self._is_smooth = acceleration, bool(np.isfinite(acceleration).any())
-        self._levers = _levers(robot)
+        self._levers = lever_bounds(robot)
         self._tolerances = np.array([TARGET_SHARE, BOUND_TOLERANCE])
         self._speed_bound = compat.EntryPoint(speed_bound)
 
@@ -107,6 +107,17 @@ class TipSpeed:
         )
         return 1.0 / max(speed, 1.0)
 
+    def path_shares(self, q: Array, slopes: Array) -> Array:
+        """Return the speeds (m,) of the tip as shares of the limits.
+
+        Args:
+            q: (m, n) joint positions [rad or m].
+            slopes: (m, n) joint velocities, or derivatives by the parameter of a path.
+        """
+        V = np.einsum("mij,mj->mi", self._robot.jacobian(q), slopes)
+        linear, angular = (np.linalg.norm(part, axis=1) for part in (V[:, :3], V[:, 3:]))
+        return np.asarray(np.maximum(linear / self._linear, angular / self._angular))
+
     def shortest(self, q: Array) -> float:
         """Return the shortest duration [s] that is sufficient for each of m - 1 joint steps.
 
@@ -155,6 +166,10 @@ class TipSpeeds(TipSpeed):
         """Return the factor for the twist V (6,) of one of the tips."""
         return self._tips[0].twist_share(V)
 
+    def path_shares(self, q: Array, slopes: Array) -> Array:
+        """Return the largest shares of all tips, as :meth:`TipSpeed.path_shares`."""
+        return np.asarray(np.max([tip.path_shares(q, slopes) for tip in self._tips], axis=0))
+
     def shortest(self, q: Array) -> float:
         """Return the longest duration of all tips, as :meth:`TipSpeed.shortest`."""
         return max(tip.shortest(q) for tip in self._tips)
@@ -175,7 +190,7 @@ def _with_only_tip(robot: RobotModel, k: int) -> RobotModel:
     return replace(robot, tips=(robot.tips[k],), offsets=robot.offsets[k : k + 1], chain=path)
 
 
-def _levers(robot: RobotModel) -> Array:
+def lever_bounds(robot: RobotModel) -> Array:
     """Return upper bounds on the speed of the tip per unit velocity of each joint.
 
     Returns:

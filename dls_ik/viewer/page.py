@@ -191,6 +191,7 @@ class Page:
             return
         self._shown = shown
         self._scene.clear_trails()
+        self._scene.show_breaks(np.zeros((0, 3)))
         if shown is None:
             self._scene.show_path(None)
             return
@@ -199,7 +200,10 @@ class Page:
         else:
             q = shown.q[0]
             some = shown.q[np.linspace(0, len(shown.q) - 1, min(len(shown.q), 300)).astype(int)]
-            points = session.robot.fk(some).reshape(len(some), -1, 4, 4)[:, 0, :3, 3]
+            points = _first_tip(session.robot, some)
+            if shown.breaks:
+                ends = np.array([shown.at(each.t)[0] for each in shown.breaks])
+                self._scene.show_breaks(_first_tip(session.robot, ends))
         self._scene.show_path(points)
         self._scene.frame(q, points)
 
@@ -223,6 +227,11 @@ class Page:
             before.hide()
         plots.label(names, has_rotation)
         plots.show(self._session.history)
+
+
+def _first_tip(robot: RobotModel, q: Array) -> Array:
+    """Return the positions (k, 3) of the first tip [m] at joint positions (k, n)."""
+    return np.asarray(robot.fk(q).reshape(len(q), -1, 4, 4)[:, 0, :3, 3])
 
 
 def _obstacles(

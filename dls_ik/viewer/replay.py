@@ -7,6 +7,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from dls_ik.text import listing, quoted
 
 MAX_RECORDING_BYTES = 64 * 1024 * 1024
 MAX_POINTS = 1_000_000
+MAX_SHOWN_BREAKS = 3  # maximum number of reconfigurations of which the page shows the text
 RECORDING_FORMS = (
     "a CSV file with the header t,JOINT,..., or JSON with joint_names, t and positions"
 )
@@ -28,6 +30,13 @@ class PathFileError(DlsIkError):
     """A recorded path that cannot be read, or does not fit the robot."""
 
 
+class Break(NamedTuple):
+    """Reconfiguration of a replayed path."""
+
+    t: float  # time at which it ends [s], from the start of the path
+    explanation: str
+
+
 class ReplayPath(NamedTuple):
     """Joint path that the page replays."""
 
@@ -35,6 +44,7 @@ class ReplayPath(NamedTuple):
     t: Array  # (b,) increasing times [s]; the first time is 0
     q: Array  # (b, n) [rad or m]
     velocity: Array  # (b, n) [rad/s or m/s]
+    breaks: tuple[Break, ...] = ()  # reconfigurations, in the order of their times
 
     @property
     def duration(self) -> float:
@@ -43,8 +53,14 @@ class ReplayPath(NamedTuple):
 
     @property
     def message(self) -> str:
-        """Text about the path for the page: number of points and duration."""
-        return f"{len(self.t)} points in {self.duration:.4g} s"
+        """Text about the path for the page: number of points, duration, and reconfigurations."""
+        text = f"{len(self.t)} points in {self.duration:.4g} s"
+        shown = [f"{each.t:.4g} s ({each.explanation})" for each in self.breaks[:MAX_SHOWN_BREAKS]]
+        if not shown:
+            return text
+        more = len(self.breaks) - len(shown)
+        listed = ", ".join(shown) + (f" and {more} more" if more else "")
+        return f"{text}; reconfiguration at {listed}"
 
     def at(self, seconds: float) -> tuple[Array, Array]:
         """Return joint positions (n,) and velocities (n,) at a time since the start [s].
@@ -104,8 +120,11 @@ def read_path(robot: RobotModel, name: str, content: bytes) -> ReplayPath:
     """
     if len(content) > MAX_RECORDING_BYTES:
         raise PathFileError(f"{quoted(name)} is larger than {MAX_RECORDING_BYTES >> 20} MB")
+    breaks: tuple[Break, ...] = ()
     try:
         text = content.decode("utf-8-sig")
+        if text.lstrip().startswith("{"):
+            breaks = _json_breaks(text)
         columns = _json_columns(text) if text.lstrip().startswith("{") else _csv_columns(text)
     except (ValueError, TypeError, KeyError, IndexError, csv.Error, RecursionError) as error:
         raise PathFileError(f"{quoted(name)} is not {RECORDING_FORMS}") from error
@@ -116,10 +135,23 @@ def read_path(robot: RobotModel, name: str, content: bytes) -> ReplayPath:
             f"{listing([joint for joint in columns if joint != TIME_KEY]) or 'none'}"
         )
     q = np.stack([columns[joint] for joint in robot.joint_names], axis=1)
-    return joint_path(robot, columns[TIME_KEY], q, name)
+    path = joint_path(robot, columns[TIME_KEY], q, name)
+    start = float(columns[TIME_KEY][0])
+    return path._replace(breaks=tuple(each._replace(t=each.t - start) for each in breaks))
 
 
-TIME_KEY = "t"
+def stored_scenes(file: Path) -> list[Path]:
+    """Return the scene files that a JSON file of ``dls-ik path`` names; [] for other files."""
+    try:
+        if file.suffix.lower() != ".json" or file.stat().st_size > MAX_RECORDING_BYTES:
+            return []
+        named = json.loads(file.read_text(encoding="utf-8-sig")).get(SCENE_KEY, [])
+        return [file.parent / str(name) for name in named]
+    except (OSError, ValueError, AttributeError, TypeError, RecursionError):
+        return []  # the reader of the path reports the error
+
+
+TIME_KEY, SCENE_KEY, BREAKS_KEY = "t", "scene", "reconfigurations"
 ARM, PAGE_TIME = "arm", "time [s]"  # columns of a recording of the page
 
 
@@ -129,6 +161,15 @@ def _json_columns(text: str) -> dict[str, Array]:
     names = [str(name) for name in document["joint_names"]]
     columns = dict(zip(names, positions.T, strict=True))
     return {**columns, TIME_KEY: np.array(document["t"], dtype=float)}
+
+
+def _json_breaks(text: str) -> tuple[Break, ...]:
+    """Return the reconfigurations in a JSON document, sorted by their times."""
+    given = json.loads(text).get(BREAKS_KEY, [])
+    found = [Break(float(each["t"]), str(each["explanation"])) for each in given]
+    if not all(np.isfinite(each.t) for each in found):
+        raise ValueError("the time of a reconfiguration is not finite")
+    return tuple(sorted(found))
 
 
 def _csv_columns(text: str) -> dict[str, Array]:

@@ -38,6 +38,8 @@ PATH_COLOUR: Colour = (128, 136, 149)
 GIZMO_SCALE = 0.16  # size of a target gizmo, relative to the robot's size
 # length of a gizmo's handles, relative to the robot's size
 GIZMO_HANDLE_LENGTH = 1.35 * GIZMO_SCALE
+BREAK_RADIUS, BREAK_COLOUR = 0.015, (204, 121, 167)  # radius relative to the robot's size
+MAX_BREAKS = 50  # maximum number of reconfigurations that are drawn
 TRAIL_POINTS = 600
 TRAIL_STEP = 2e-3  # minimum distance of points of a trail, relative to the robot's size
 ELLIPSOID_SCALE = 0.2  # [s] a speed of 1 m/s is drawn 0.2 m long
@@ -78,6 +80,7 @@ class SceneView:
             visible=False,
         )
         self._ellipsoid = VelocityEllipsoid(self._scene, robot, self.size)
+        self._breaks: list[Any] = []
         self._has_trails = False
         self._q = robot.clip(np.zeros(robot.n))
         self._figures.show([self._q])
@@ -151,6 +154,18 @@ class SceneView:
         self._path.visible = points is not None
         if points is not None:
             self._path.points = np.stack([points[:-1], points[1:]], axis=1).astype(np.float32)
+
+    def show_breaks(self, points: Array) -> None:
+        """Draw spheres at points (k, 3) [m], where a replayed path has reconfigurations."""
+        for each in self._breaks:
+            each.remove()
+        radius = BREAK_RADIUS * self.size
+        self._breaks = [
+            self._scene.add_icosphere(
+                f"/path/break{i}", radius=radius, color=BREAK_COLOUR, position=tuple(point.tolist())
+            )
+            for i, point in enumerate(points[:MAX_BREAKS])
+        ]
 
     def show_ellipsoid(self, is_shown: bool) -> None:
         """Show or hide the velocity ellipsoid of the first arm."""

@@ -346,5 +346,53 @@ def test_a_path_solved_as_a_whole_reports_its_reconfiguration(tmp_path):
     assert each["names"] == ["a"]
     assert found["min_reconfigurations"] in (1, None)
     assert 0.2 < found["fraction"] < 0.8
-    assert "1 reconfiguration: a would leave the joint limits" in picture.read_text()
+    assert "1 reconfiguration (to pose" in picture.read_text()
+    assert "a would leave the joint limits" in picture.read_text()
+    assert "from above" in (tmp_path / "joints-tip.svg").read_text()
     assert out.exists()
+    timed = run(
+        "path", urdf, poses, "--out", out, "--whole", "--task", "position", "--acceleration", 2,
+        code=1,
+    )  # fmt: skip
+    assert "a path with reconfigurations leaves the lines" in timed.stderr
+
+
+def test_refused_paths_are_drawn_with_the_reason(tmp_path):
+    rows = [[0.5 + 0.1 * k, 0, 0.3, 0, 3, 0] for k in range(12)]
+    poses, picture = written(tmp_path / "line.csv", RPY, rows), tmp_path / "j.svg"
+    out = tmp_path / "j.csv"
+    found = run("path", "wam", poses, "--out", out, "--whole", "--plot", picture, code=1)
+    assert "poses missed, the first is" in picture.read_text()
+    assert f"wrote {picture}" in found.stderr
+    assert "missed" in (tmp_path / "j-tip.svg").read_text()
+    assert not out.exists()
+
+
+def test_timed_paths_have_velocities_accelerations_and_points_of_their_own(circle, tmp_path):
+    out = tmp_path / "timed.csv"
+    options = "--whole", "--acceleration", 3, "--jerk", 40, "--tip-speed", 0.2
+    found = document("path", "wam", circle, "--out", out, *options)
+    assert found["times"] == "fastest with acceleration 3, jerk 40, max linear speed 0.2"
+    assert found["largest_share_of_velocity_limit"] <= 1.0
+    header, *rows = csv.reader(out.open(newline=""))
+    assert header[:2] == ["t", "wam_j1"]
+    assert header[-1] == "acceleration wam_j7"
+    values = np.array(rows, float)
+    assert values[-1, 0] == pytest.approx(found["duration"])
+    assert np.abs(values[:, 15:]).max() <= 3.0
+    run("path", "wam", circle, "--out", tmp_path / "timed.json", *options)
+    stored = json.loads((tmp_path / "timed.json").read_text())
+    assert np.shape(stored["accelerations"]) == np.shape(stored["positions"]) == (len(rows), 7)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--jerk", 30), "--jerk needs --acceleration"),
+        (("--tip-speed", 0.1), "--tip-speed needs --acceleration"),
+        (("--acceleration", 2, "--rate", 10), "leave out --rate"),
+    ],
+)
+def test_options_of_the_timing_that_do_not_fit_are_refused(circle, tmp_path, options, words):
+    found = run("path", "wam", circle, "--out", tmp_path / "x.csv", *options, code=2)
+    assert words in found.stderr

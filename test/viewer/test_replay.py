@@ -9,7 +9,7 @@ import pytest
 from cli_runner import run
 
 from dls_ik.model.robot import RobotModel
-from dls_ik.viewer.replay import PathFileError, joint_path, read_path
+from dls_ik.viewer.replay import PathFileError, joint_path, read_path, stored_scenes
 from dls_ik.viewer.session import local_session
 
 ROBOT = RobotModel.wam()
@@ -45,6 +45,24 @@ def test_a_recording_of_the_page_is_read_back():
 
 
 NAMES = list(ROBOT.joint_names)
+
+
+def test_reconfigurations_and_scene_of_a_json_file_are_read(tmp_path):
+    rows = [[0.0] * 7, [0.1] * 7, [0.5] * 7]
+    breaks = [{"t": 3.0, "pose": 2, "explanation": "joint_7 would leave the joint limits"}]
+    file = tmp_path / "joints.json"
+    document = {"joint_names": NAMES, "t": [1.0, 2.0, 3.0], "positions": rows}
+    file.write_text(json.dumps({**document, "reconfigurations": breaks, "scene": ["a.scene"]}))
+    path = read_path(ROBOT, file.name, file.read_bytes())
+    assert path.breaks[0].t == 2.0
+    assert path.message == (
+        "3 points in 2 s; reconfiguration at 2 s (joint_7 would leave the joint limits)"
+    )
+    assert stored_scenes(file) == [tmp_path / "a.scene"]
+    file.write_text(json.dumps({**document, "reconfigurations": [{"t": "soon"}]}))
+    with pytest.raises(PathFileError, match="is not a CSV"):
+        read_path(ROBOT, file.name, file.read_bytes())
+    assert stored_scenes(tmp_path / "none.json") == []
 
 
 @pytest.mark.parametrize(

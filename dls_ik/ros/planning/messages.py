@@ -21,16 +21,18 @@ MAX_POINT_INTERVAL = 0.1  # [s] largest time between two points of a trajectory 
 def trajectory_from_spline(spline: JointSpline, setting: Setting) -> Any:
     """Return a trajectory as a ``moveit_msgs/RobotTrajectory``.
 
-    The points have positions and velocities, and no accelerations: with accelerations, drivers
-    interpolate by polynomials of degree 5, which differ from the planned motion where its
-    acceleration is discontinuous.
+    The points have accelerations only if the spline has them: with accelerations, drivers
+    interpolate by polynomials of degree 5, which differ from other motions where their acceleration
+    is discontinuous.
     """
     message = JointTrajectory(joint_names=list(setting.robot.joint_names))
     message.header.frame_id = setting.robot.tree.root
     times = dense_times(spline)
     for t in times.tolist():
-        q, v, _ = spline.at(t)
+        q, v, a = spline.at(t)
         point = JointTrajectoryPoint(positions=q.tolist(), velocities=v.tolist())
+        if spline.a is not None:
+            point.accelerations = a.tolist()
         sec, nanosec = divmod(round(t * NANOSECONDS_PER_SECOND), NANOSECONDS_PER_SECOND)
         point.time_from_start.sec, point.time_from_start.nanosec = sec, nanosec
         message.points.append(point)

@@ -4,7 +4,6 @@
 
 import csv
 import io
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +12,8 @@ import pytest
 from dls_ik import DlsIkError, IkSolver, RobotModel, Task, time_path
 from dls_ik.errors import ChainError, OptionError
 from dls_ik.model.files import shipped_urdf
-from dls_ik.solver import path_tolerance
+from dls_ik.servo import path_tolerance
 
-pytest.importorskip("toppra")
 ROOT = Path(__file__).parents[2]
 TIPS = "left_wam_tip", "right_wam_tip"
 BENT = np.array([0.0, 0.6, 0.0, 1.8, 0.0, 0.6, 0.0])
@@ -82,6 +80,80 @@ def test_limits_and_tolerances_hold_between_the_points(solver, speed):
     assert not timed.v[[0, -1]].any()
     assert np.allclose(timed.q[[0, -1]], path.q[[0, -1]], atol=1e-9)
     assert np.diff(timed.t).max() <= 0.011 * max(1.0, timed.duration)
+
+
+def straight_path(solver, shift, count):
+    """Return poses along a line, and the joint path."""
+    T = np.tile(solver.robot.fk(BENT), (count, 1, 1))
+    T[:, :3, 3] += np.linspace(0.0, 1.0, count)[:, None] * shift
+    return T, solver.solve_path(T, BENT).q
+
+
+@pytest.mark.parametrize("count", [20, 400])
+def test_durations_are_within_one_percent_of_toppra(solver, count):
+    toppra = pytest.importorskip("toppra")
+    from toppra import algorithm, constraint
+
+    robot, limit = solver.robot, np.array([-1.0, 1.0])
+    T, q = straight_path(solver, [-0.2, 0.1, 0.1], count)
+    timed = time_path(solver, T, q, acceleration=5.0)
+    s = np.append(0.0, np.cumsum(np.linalg.norm(np.diff(q, axis=0), axis=1)))
+    grid = np.interp(np.linspace(0.0, count - 1.0, 4000), np.arange(count), s)
+    limits = [
+        constraint.JointVelocityConstraint(robot.velocity[:, None] * limit),
+        constraint.JointAccelerationConstraint(
+            np.full((robot.n, 1), 5.0) * limit,
+            discretization_scheme=constraint.DiscretizationType.Interpolation,
+        ),
+    ]
+    spline = toppra.SplineInterpolator(s, q, "not-a-knot")
+    _, speed, _ = algorithm.TOPPRA(limits, spline, gridpoints=grid).compute_parameterization(0, 0)
+    fastest = (2.0 * np.diff(grid) / (speed[:-1] + speed[1:])).sum()
+    assert 0.995 * fastest < timed.duration < 1.01 * fastest
+
+
+def test_jerks_on_a_joint_line_are_as_fast_as_ruckig(solver):
+    ruckig = pytest.importorskip("ruckig")
+    robot = solver.robot
+    change = np.array([0.8, 0.3, 0.0, -0.4, 0.0, 0.2, 0.1])
+    q = BENT + np.linspace(0.0, 1.0, 30)[:, None] * change
+    timed = time_path(solver, robot.fk(q), q, jerk=40.0, path_tolerance=0.1, rotation_tolerance=0.2)
+    given, found = ruckig.InputParameter(7), ruckig.Trajectory(7)
+    given.current_position, given.target_position = BENT.tolist(), q[-1].tolist()
+    given.max_velocity, given.max_acceleration = robot.velocity.tolist(), [5.0] * 7
+    given.max_jerk = [40.0] * 7
+    assert ruckig.Ruckig(7).calculate(given, found) == ruckig.Result.Working
+    assert timed.duration == pytest.approx(found.duration, rel=0.01)
+
+
+def test_jerks_stay_within_their_limits_between_the_points(solver):
+    T, path = corner_path(solver)
+    timed = time_path(solver, T, path, acceleration=4.0, jerk=50.0)
+    from scipy.interpolate import BPoly
+
+    motion = BPoly.from_derivatives(timed.t, np.stack([timed.q, timed.v, timed.a], axis=1))
+    t = np.linspace(0.0, timed.duration, 50_000)
+    assert np.abs(motion(t, 3)).max() <= 50.0 * (1.0 + 1e-3)
+    assert np.abs(motion(t, 2)).max() <= 4.0 * (1.0 + 1e-9)
+    assert not timed.a[[0, -1]].any()
+    distances = naive_distances(solver.robot, T, motion(t[::20]))
+    assert (distances.max(axis=0) <= (timed.position_deviation, timed.rotation_deviation)).all()
+    assert timed.position_deviation <= 1e-4
+    assert timed.duration < 1.3 * time_path(solver, T, path, acceleration=4.0).duration
+
+
+def test_times_are_whole_nanoseconds(solver):
+    T, path = corner_path(solver, 2)
+    t = time_path(solver, T, path, jerk=30.0).t
+    assert np.array_equal(t, np.round(t * 1e9) / 1e9)
+
+
+def test_errors_of_the_solver_do_not_slow_dense_paths_down(solver):
+    T, q = straight_path(solver, [0.0, 0.4, 0.0], 400)
+    exact = time_path(solver, T, q, jerk=50.0)
+    noise = np.random.default_rng(0).uniform(-1e-6, 1e-6, q.shape)
+    noisy = time_path(solver, T, q + noise, jerk=50.0)
+    assert noisy.duration == pytest.approx(exact.duration, rel=0.01)
 
 
 def test_slow_tips_take_as_long_as_the_path_is(solver):
@@ -171,6 +243,7 @@ def test_csv_and_message_have_velocities_and_accelerations(solver):
     [
         ({"acceleration": 0.0}, "acceleration must be finite and above 0"),
         ({"acceleration": np.inf}, "acceleration must be finite and above 0"),
+        ({"jerk": 0.0}, "jerk must be above 0 for each joint"),
         ({"max_linear_speed": 0.0}, "max_linear_speed"),
         ({"path_tolerance": -1.0}, "path_tolerance"),
         ({"rate": float("nan")}, "rate"),
@@ -208,10 +281,3 @@ def test_a_change_of_the_branch_within_a_line_is_refused():
     q = np.array([[0.0, 0.4], [0.4, -0.4]])  # the elbow changes sides, through the stretched arm
     with pytest.raises(DlsIkError, match=r"pose 0"):
         time_path(solver, robot.fk(q), q, rotation_tolerance=3.0)
-
-
-def test_missing_toppra_is_named_with_the_remedy(solver, monkeypatch):
-    T, path = corner_path(solver, 1)
-    monkeypatch.setitem(sys.modules, "toppra", None)
-    with pytest.raises(DlsIkError, match=r"pip install 'dls-ik\[timing\]'"):
-        time_path(solver, T, path)
