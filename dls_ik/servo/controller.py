@@ -851,7 +851,7 @@ class Controller:
             errors = self._tracker.local_ik.frame_errors(q, T_d)
             position, rotation = errors.max(axis=0).tolist()
         else:
-            position, rotation = self._errors(step, q, T_d)
+            position, rotation = tracked.errors or self._errors(step, q, T_d)
         state = condition if tracked.state is ServoState.FOLLOWING else tracked.state
         if self._tracker.local_ik.is_reached(position, rotation):
             state = ServoState.REACHED
