@@ -85,11 +85,11 @@ def follow(
         T_d: (k, 4, 4) desired poses.
         dt: Duration of a cycle [s].
     """
-    _follow(arm.record, methods.record, followed.record, T_d, dt)
+    follow_records(arm.record, methods.record, followed.record, T_d, dt)
 
 
 @kernel
-def _follow(
+def follow_records(
     chain: Chain, methods: FollowMethods, state: FollowState, T_d: Array, dt: float
 ) -> None:
     """Run :func:`follow` with the records of its boxes."""

@@ -42,7 +42,8 @@ def advance(
 
     All joints reduce their distance to the reference by the same factor, so that the path to a
     resting reference is straight. If the change of velocity exceeds an acceleration limit, one
-    factor scales the changes of all joints.
+    factor scales the changes of all joints. A joint beyond a position limit moves independently of
+    the other joints, as fast as its own limits allow, so that it returns soon.
 
     With constant acceleration from velocity v to v' during a cycle, the position q moves by
     (v + v') dt / 2, but the point q + v dt / 2 moves by v' dt, which does not depend on v. The law
@@ -56,24 +57,53 @@ def advance(
         q: (n,) commanded positions, read and written [rad or m].
         v: (n,) commanded velocities, read and written [rad/s or m/s].
     """
-    n, velocity, acceleration = q.shape[0], limits.record.velocity, limits.record.acceleration
+    advance_command(limits.record, q_r, v_r, dt, q, v)
+
+
+@allocating
+def advance_command(
+    limits: CommandLimits, q_r: Array, v_r: Array, dt: float, q: Array, v: Array
+) -> None:
+    """Run :func:`advance` with the record of its box."""
+    n, velocity, acceleration = q.shape[0], limits.velocity, limits.acceleration
     lag = _lag(acceleration, dt)
     desired = np.empty(n)
     share = 1.0
     for j in range(n):
+        if is_outside(limits, j, q[j]):
+            continue
         d = abs(q_r[j] - q[j] - lag * v[j] - (dt - lag) * v_r[j])
         closing = _closing_speed(d, acceleration[j], dt)
         if d * share > closing * dt:
             share = closing * dt / d
     scale = 1.0
     for j in range(n):
-        mean = (q_r[j] - q[j] + lag * (v_r[j] - v[j])) / dt
-        desired[j] = v_r[j] + share * (mean - v_r[j])
-        if abs(desired[j]) * scale > velocity[j]:
+        mean, part = (q_r[j] - q[j] + lag * (v_r[j] - v[j])) / dt, share
+        returns = is_outside(limits, j, q[j])
+        if returns:
+            d = abs(mean - v_r[j]) * dt
+            part = min(1.0, _closing_speed(d, acceleration[j], dt) * dt / d) if d > 0.0 else 1.0
+        desired[j] = v_r[j] + part * (mean - v_r[j])
+        if returns:
+            desired[j] = min(max(desired[j], -velocity[j]), velocity[j])
+        elif abs(desired[j]) * scale > velocity[j]:
             scale = velocity[j] / abs(desired[j])
     for j in range(n):
-        desired[j] *= scale
-    _accelerate(limits.record, desired, dt, q, v)
+        if not is_outside(limits, j, q[j]):
+            desired[j] *= scale
+    _accelerate(limits, desired, dt, q, v)
+
+
+@force_inline
+def is_outside(limits: CommandLimits, j: int, q: float) -> bool:
+    """Return whether the position q [rad or m] of joint j is beyond a position limit."""
+    return q < limits.lower[j] or q > limits.upper[j]
+
+
+@force_inline
+def _returns(limits: CommandLimits, j: int, q: float, v: float) -> bool:
+    """Return whether joint j is beyond a position limit, and the velocity v leads back inside."""
+    return (q < limits.lower[j] and v > 0.0) or (q > limits.upper[j] and v < 0.0)
 
 
 @allocating
@@ -255,6 +285,9 @@ def _lag(acceleration: Array, dt: float) -> float:
 def _accelerate(limits: CommandLimits, desired: Array, dt: float, q: Array, v: Array) -> None:
     """Move the command for one cycle, with velocities as close to `desired` as all limits allow.
 
+    One factor scales the changes of velocity of all joints, except those of joints that return into
+    their position limits.
+
     Args:
         limits: Limits of the command.
         desired: (n,) desired velocities at the end of the cycle [rad/s or m/s].
@@ -267,13 +300,16 @@ def _accelerate(limits: CommandLimits, desired: Array, dt: float, q: Array, v: A
     share = 1.0
     for j in range(n):
         change = abs(desired[j] - v[j])
+        if _returns(limits, j, q[j], desired[j]):
+            continue
         if change * share > acceleration[j] * dt:
             share = acceleration[j] * dt / change
     for j in range(n):
         A, rate = acceleration[j], v[j]
         up = _fastest(limits.upper[j] - q[j], rate, A, dt, lag)
         down = _fastest(q[j] - limits.lower[j], -rate, A, dt, lag)
-        speed = rate + share * (desired[j] - rate)
+        part = 1.0 if _returns(limits, j, q[j], desired[j]) else share
+        speed = rate + part * (desired[j] - rate)
         speed = min(max(speed, -limits.velocity[j], -down), limits.velocity[j], up)
         speed = min(max(speed, rate - A * dt), rate + A * dt)
         after = q[j] + lag * rate + (dt - lag) * speed

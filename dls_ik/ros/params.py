@@ -420,6 +420,7 @@ class Parameters(GroupsParameters):
     jerk: tuple[float, ...] = option(ControllerOptions, "jerk", read_only=True)
     when_stuck: str = option(ControllerOptions, "when_stuck")
     feed_forward: bool = option(ControllerOptions, "feed_forward")
+    bridge_time: float = option(ControllerOptions, "bridge_time")
     target_timeout: float = option(ControllerOptions, "target_timeout")
     when_stream_ends: str = option(ControllerOptions, "when_stream_ends")
     settle_distance: float = option(ControllerOptions, "settle_distance")

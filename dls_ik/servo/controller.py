@@ -401,7 +401,8 @@ class Controller:
             target = self._target(frame)
             if not isinstance(target, PoseTarget) or self._is_finishing(frame):
                 options = self.options
-                target = PoseTarget(options.target_timeout, options.feed_forward, self._metric[1])
+                given = options.target_timeout, options.feed_forward, self._metric[1]
+                target = PoseTarget(*given, options.bridge_time)
             target.take(T, sampled, now)
             self._follow(target, now, frame)
 
@@ -752,6 +753,7 @@ class Controller:
         for each in target.targets if isinstance(target, TipTargets) else (target,):
             if isinstance(each, PoseTarget):
                 each.timeout, each.feed_forward = options.target_timeout, options.feed_forward
+                each.bridge_time = options.bridge_time
             if isinstance(each, TwistTarget):
                 each.timeout, each.lookahead = options.target_timeout, options.twist_lookahead
                 each.allowed_share = self._tracker.twist_share
@@ -849,7 +851,7 @@ class Controller:
             errors = self._tracker.local_ik.frame_errors(q, T_d)
             position, rotation = errors.max(axis=0).tolist()
         else:
-            position, rotation = self._errors(step, q, T_d)
+            position, rotation = tracked.errors or self._errors(step, q, T_d)
         state = condition if tracked.state is ServoState.FOLLOWING else tracked.state
         if self._tracker.local_ik.is_reached(position, rotation):
             state = ServoState.REACHED

@@ -24,7 +24,7 @@ from dls_ik.core.limiter import (
     stop_phases,
     stopping_point,
 )
-from dls_ik.core.pursuit import RESTING, TOO_FAST
+from dls_ik.core.pursuit import RESTING, TOO_FAST, PursuitState
 from dls_ik.core.types import Array
 from dls_ik.errors import OptionError
 from dls_ik.model.robot import RobotModel
@@ -70,7 +70,8 @@ class AccelerationLimiter:
         self._scale, self._used = scale, share * self._acceleration
         self._slow_velocity = share * robot.velocity
         self._limits = boxed_limits(robot, robot.velocity, self._acceleration)
-        self._slow = boxed_limits(robot, self._slow_velocity, self._used)
+        self._slow_limits = command_limits(robot, self._slow_velocity, self._used)
+        self._slow = boxed(self._slow_limits)
         self._advance, self._brake = compat.EntryPoint(advance), compat.EntryPoint(brake)
         self._stopping_point = compat.EntryPoint(stopping_point)
         self._even_stop = compat.EntryPoint(even_stop)
@@ -149,12 +150,27 @@ class AccelerationLimiter:
             v_r: (n,) velocity of the reference [rad/s or m/s].
             dt: Duration of the cycle [s].
         """
-        if self._is_too_fast():
+        if self.is_too_fast():
             self.brake(dt)
             return
-        moved = self._pursuit.advance(self.q, self.rate, q_r, v_r, dt)
+        q, v, rate = self._pursuit.advance(self.q, self.rate, q_r, v_r, dt)
+        self.enter(q, v, rate, dt)
+
+    def enter(self, q: Array, v: Array, rate: Array, dt: float) -> None:
+        """Move the command to the result of a cycle.
+
+        Args:
+            q: (n,) command [rad or m].
+            v: (n,) mean velocity in the cycle [rad/s or m/s].
+            rate: (n,) velocity at the end of the cycle [rad/s or m/s].
+            dt: Duration of the cycle [s].
+        """
         self._stop, self.path = None, CyclePath(self.q, self.rate, dt)
-        self.q, self.v, self.rate = moved
+        self.q, self.v, self.rate = q, v, rate
+
+    def records(self) -> tuple[CommandLimits, PursuitState]:
+        """Return the structs that the kernels of a cycle read and write."""
+        return self._slow_limits, self._pursuit.state
 
     def advance_slower(self, last: Motion, share: float, dt: float) -> None:
         """Repeat the last cycle with a lower velocity at its end.
@@ -188,10 +204,9 @@ class AccelerationLimiter:
             rate: (n,) commanded velocities at the end of the cycle [rad/s or m/s].
             dt: Duration of the cycle [s].
         """
-        self._stop, self.path = None, CyclePath(self.q, self.rate, dt)
-        self.q, self.v, self.rate = q, (q - self.q) / dt, rate
+        self.enter(q, (q - self.q) / dt, rate, dt)
 
-    def _is_too_fast(self) -> bool:
+    def is_too_fast(self) -> bool:
         """Return whether the command exceeds the scaled limits, so that it must slow down."""
         may_exceed = self._scale < 1.0 or self._stop is not None
         return self._scale == 0.0 or (may_exceed and self._exceeds_limits(self.rate))
@@ -521,7 +536,14 @@ Limiter = AccelerationLimiter | JerkLimiter
 def boxed_limits(
     robot: RobotModel, velocity: Array, acceleration: Array, jerk: Array | None = None
 ) -> Boxed[CommandLimits]:
-    """Return limits of the command as a box for kernels, see :mod:`dls_ik.core.boxes`.
+    """Return :func:`command_limits` as a box for kernels, see :mod:`dls_ik.core.boxes`."""
+    return boxed(command_limits(robot, velocity, acceleration, jerk))
+
+
+def command_limits(
+    robot: RobotModel, velocity: Array, acceleration: Array, jerk: Array | None = None
+) -> CommandLimits:
+    """Return limits of the command for kernels.
 
     The arrays are copied to contiguous arrays of float, so that kernels are compiled only once.
 
@@ -533,7 +555,7 @@ def boxed_limits(
     """
     jerk = np.full(robot.n, np.inf) if jerk is None else jerk
     limits = robot.lower, robot.upper, velocity, acceleration, jerk
-    return boxed(CommandLimits(*(np.array(each, dtype=float) for each in limits)))
+    return CommandLimits(*(np.array(each, dtype=float) for each in limits))
 
 
 def _ends_inside(stop: StopPath, lower: Array, upper: Array) -> bool:

@@ -17,7 +17,7 @@ from dls_ik.core.boxes import Boxed, boxed
 from dls_ik.core.follow import follow, new_state, tip_errors, tip_pose
 from dls_ik.core.near_pairs import NearRows
 from dls_ik.core.stack_follow import errors_of_frames, poses_of_frames
-from dls_ik.core.types import Array, FollowMethods, GeneralProblem, Method
+from dls_ik.core.types import Array, Chain, FollowMethods, FollowState, GeneralProblem, Method
 from dls_ik.errors import MethodError, OptionError
 from dls_ik.model.joint import JointValues
 from dls_ik.model.pose import PoseLike
@@ -109,7 +109,8 @@ class LocalIk:
                 f"method that computes steps, such as {DEFAULT_METHOD!r}"
             )
         self.robot = robot
-        self._arm = boxed(robot.chain._replace(velocity=scale * robot.velocity))
+        self._chain = robot.chain._replace(velocity=scale * robot.velocity)
+        self._arm = boxed(self._chain)
         self.method = choice.name
         self.options = solver_options(choice, options, robot.joint_names)
         stack, task = split_stack(task)
@@ -152,7 +153,8 @@ class LocalIk:
         self._frame_poses = compat.EntryPoint(poses_of_frames)
         self._state = new_state(robot.chain, self._method, self._details)
         self._followed = boxed(self._state)
-        self._methods = self._boxed_methods(self._details)
+        self._methods = boxed(self._follow_methods(self._details))
+        self._bounds_step = limits.bounds_step(self._method)
         self.near: NearRows | None = None
         # The last value of `near`, and a box of it.
         self._constraints: tuple[NearRows, Boxed[NearRows]] | None = None
@@ -313,9 +315,8 @@ class LocalIk:
                 return ServoStep(self.q, position, rotation, least, greatest, free)
         if math.isfinite(self._slowest):
             params = self._details.params._replace(Delta=self._slowest * dt)
-            self._methods = self._boxed_methods(self._details._replace(params=params))
-        if limits.bounds_step(self._method):
-            self._details.largest_step[:] = np.minimum(self._largest_change, self._velocity * dt)
+            self._methods = boxed(self._follow_methods(self._details._replace(params=params)))
+        self.prepare(dt)
         structs = (self._arm, self._methods, self._followed)
         if self.near is not None:
             if self._constraints is None or self._constraints[0] is not self.near:
@@ -329,8 +330,24 @@ class LocalIk:
         activation = self._state.limit_activation.copy()
         return ServoStep(self.q, position, rotation, least, greatest, activation)
 
-    def _boxed_methods(self, details: GeneralProblem) -> Boxed[FollowMethods]:
-        """Return the methods of local motion as a box for kernels, see :mod:`dls_ik.core.boxes`.
+    @property
+    def is_direct(self) -> bool:
+        """Return whether :class:`.DirectCycle` can make the steps: one call of one kernel each."""
+        has_fixed_bound = not math.isfinite(self._slowest)
+        has_one_level = self._plugin_step is None and self._lower is None
+        return self._is_single and has_one_level and has_fixed_bound
+
+    def records(self) -> tuple[Chain, FollowMethods, FollowState]:
+        """Return the structs that the kernels of a step read and write."""
+        return self._chain, self._follow_methods(self._details), self._state
+
+    def prepare(self, dt: float) -> None:
+        """Set the largest steps of the joints in a cycle of `dt` [s], for methods that use them."""
+        if self._bounds_step:
+            self._details.largest_step[:] = np.minimum(self._largest_change, self._velocity * dt)
+
+    def _follow_methods(self, details: GeneralProblem) -> FollowMethods:
+        """Return the methods of local motion for kernels.
 
         The methods are the chosen method, and the fallback that computes the step if the chosen
         method does not reduce the error.
@@ -339,7 +356,7 @@ class LocalIk:
             details: Task and parameters of the chosen method.
         """
         fallback = self._descending, self._plain, self._criteria, self._mobility
-        return boxed(FollowMethods(self._method, details, *fallback))
+        return FollowMethods(self._method, details, *fallback)
 
 
 def joint_mobility(

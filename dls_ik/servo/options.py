@@ -59,6 +59,14 @@ class ControllerOptions:
     feed_forward: bool = switch(
         "extrapolate a stream of poses from the last two poses until the next pose arrives"
     )
+    bridge_time: float = number(
+        0.0,
+        0.0,
+        10.0,
+        "s",
+        "time without messages for which a stream of poses continues at its last velocity, so that "
+        "lost messages do not stop the arm; 0: the arm moves to the last pose only",
+    )
     target_timeout: float = number(
         0.25,
         1e-3,
@@ -157,6 +165,7 @@ class ControllerKeywords(SolverKeywords, total=False):
     jerk: float | Vector
     when_stuck: Literal["joint_motion", "hold"]
     feed_forward: bool
+    bridge_time: float
     target_timeout: float
     when_stream_ends: Literal["settle", "stop", "finish"]
     settle_distance: float

@@ -26,14 +26,17 @@ class Pursuit:
         acceleration: (n,) acceleration limits [rad/s^2 or m/s^2], infinite without a limit.
         slack: Time that is added to `MAX_TRACKING_LAG` [s], for example the lag due to a jerk
             limit.
+
+    Attributes:
+        state: Limits of the command, and recent motion of the reference.
     """
 
     def __init__(
         self, limits: Boxed[CommandLimits], acceleration: Array, slack: float = 0.0
     ) -> None:
         n, max_lag = len(acceleration), MAX_TRACKING_LAG + slack
-        self._state = PursuitState(acceleration.copy(), max_lag, np.zeros((2, n)), np.zeros(1))
-        self._boxes = limits, boxed(self._state)
+        self.state = PursuitState(acceleration.copy(), max_lag, np.zeros((2, n)), np.zeros(1))
+        self._boxes = limits, boxed(self.state)
         self._pursue, self._target_velocity = (
             compat.EntryPoint(pursue),
             compat.EntryPoint(target_velocity),
@@ -41,8 +44,8 @@ class Pursuit:
 
     def reset(self, v: Array) -> None:
         """Assume that the reference has moved at a constant velocity `v` (n,) [rad/s or m/s]."""
-        self._state.means[:] = v
-        self._state.demand[0] = 0.0
+        self.state.means[:] = v
+        self.state.demand[0] = 0.0
 
     def advance(self, q: Array, v: Array, q_r: Array, v_r: Array, dt: float) -> Array:
         """Return the command at the end of a cycle with limited acceleration.

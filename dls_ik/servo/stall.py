@@ -17,6 +17,7 @@ STALL_WINDOW = 0.25  # [s] shortest time over which progress is measured
 MIN_STALL_CYCLES = 5  # minimum number of cycles over which progress is measured
 MIN_LASTING_STALL = 2.0  # [s] duration of a stall after which local motion is given up
 MAX_REMAINING_ERROR = 0.8  # no progress if a larger share of the error remains after a window
+MIN_REST_TIME = 0.1  # [s] time without any motion toward a target at rest that counts as a stall
 MAX_STALL_SPEED = 0.1  # share of the velocity limits; faster net motion is not a stall
 
 BLOCKED_TIME = 0.5  # [s] time without motion after which a command counts as blocked
@@ -39,7 +40,8 @@ class StallMonitor:
 
     A window is at least `STALL_WINDOW` [s] long. Slow motion that follows a moving target is not a
     stall; it is recognised because the error is smaller than the motion of the target during the
-    window.
+    window. If neither the joints nor the target move at all for `MIN_REST_TIME`, that is a stall
+    too: the steps of the next cycles would be the same.
 
     Args:
         velocity: (n,) velocity limits [rad/s or m/s].
@@ -54,8 +56,10 @@ class StallMonitor:
         """Forget the current window, for example because the target has changed."""
         self._window: StallWindow | None = None
         self._cycles = 0  # number of cycles in the window
+        # Time [s] and error [m] of the last cycle with a motion, and cycles since then
+        self._rest_since, self._rest_error, self._rest_cycles = math.inf, math.nan, 0
 
-    def update(self, now: float, error: float, q: Array, T_d: Array) -> bool:
+    def update(self, now: float, error: float, q: Array, T_d: Array, motion: float) -> bool:
         """Return whether local motion has stalled; call once per cycle.
 
         Args:
@@ -63,7 +67,12 @@ class StallMonitor:
             error: Norm of the vector (position error, `weight` times rotation error) [m].
             q: (n,) joint positions [rad or m].
             T_d: (4, 4) T_base_tip of the target, or (s, 4, 4) of s frames.
+            motion: Largest motion of a joint in the last step [rad or m].
         """
+        if self._rests(now, error, motion):
+            if self._window is None:
+                self._start_window(now, error, q, T_d)
+            return True
         window = self._window
         bound = MAX_REMAINING_ERROR
         if window is None or not bound * window.error <= error <= window.error / bound:
@@ -79,6 +88,18 @@ class StallMonitor:
             return True
         self._start_window(now, error, q, T_d)
         return False
+
+    def _rests(self, now: float, error: float, motion: float) -> bool:
+        """Return whether neither the joints nor the target have moved for `MIN_REST_TIME`.
+
+        A target that moves changes the error.
+        """
+        if motion > 0.0 or error != self._rest_error:
+            self._rest_since, self._rest_error, self._rest_cycles = now, error, 0
+            return False
+        self._rest_cycles += 1
+        is_long = now - self._rest_since >= MIN_REST_TIME - TICK
+        return is_long and self._rest_cycles > MIN_STALL_CYCLES
 
     def _distance(self, T_a: Array, T_b: Array) -> float:
         """Return the distance between two targets [m]; the largest one if there are several."""
@@ -108,15 +129,17 @@ class BlockedMonitor:
         """Forget the last motion, for example because the target has changed."""
         self._last_motion: tuple[float, Array] | None = None  # time [s] and command (n,)
 
-    def update(self, now: float, q_r: Array, q: Array) -> bool:
+    def update(self, now: float, q_r: Array, q: Array, gap: float | None = None) -> bool:
         """Return whether the command has rested for `BLOCKED_TIME`, away from its reference.
 
         Args:
             now: Current time [s].
             q_r: (n,) joint positions of the reference [rad or m].
             q: (n,) joint positions of the command [rad or m]; the array must not change afterwards.
+            gap: Largest distance of a joint from its reference [rad or m]; None: computed here.
         """
-        gap = max(map(abs, (q_r - q).tolist()))
+        if gap is None:
+            gap = max(map(abs, (q_r - q).tolist()))
         if (
             gap < MIN_GAP
             or self._last_motion is None

@@ -7,10 +7,12 @@ seconds. The functions whose names begin with ``checked`` validate arguments of 
 """
 
 import math
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from numbers import Real
-from typing import Any, Protocol
+from statistics import median
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,8 +29,12 @@ from dls_ik.text import quoted
 
 SAME_POSE_TOLERANCE = 1e-4  # [m and 1] difference of matrix entries up to which poses are equal
 STATIC_TIME = 0.25  # [s] time without change after which a target counts as static
+REPEATED_STATIC_TIME = 0.1  # [s] shorter time that suffices if messages repeat the pose meanwhile
 MAX_EXTRAPOLATION = 1.5  # longest extrapolation, in intervals between poses
 MIN_STREAM_POSES = 5  # fewer poses in a row are not a stream, but single poses
+MIN_MESSAGE_INTERVAL = 1e-4  # [s] shorter times between two messages are not measured
+MESSAGE_TOLERANCE = 0.01  # [intervals] a message counts as missing this much before it is due
+MIN_REPEATS = 5  # messages with the same pose that show that a stream rests
 TWIST_GAIN = 10.0  # [1/s] K_p in :class:`TwistTarget`
 MIN_TWIST_SHARE = 0.1  # a tip that moves by a smaller share of the twist counts as blocked
 LOOKAHEAD_SHARE_NEAR_OBSTACLE = 0.02  # share of the lookahead used while a pair limits the motion
@@ -156,7 +162,8 @@ def is_same(T_a: Array, T_b: Array, length_unit: float = 1.0) -> bool:
         length_unit: Length units of the poses per metre.
     """
     change = T_a - T_b
-    change[..., :3, 3] /= length_unit
+    if length_unit != 1.0:
+        change[..., :3, 3] /= length_unit
     return max(map(abs, change.ravel().tolist())) <= SAME_POSE_TOLERANCE
 
 
@@ -204,6 +211,36 @@ class Target(Protocol):
         """Return whether the desired pose has stopped, so that the arm may take any path to it."""
 
 
+class StreamMotion(NamedTuple):
+    """Motion of a stream of poses."""
+
+    velocity: Array  # (6,) velocity between the last two poses [m/s, rad/s]
+    interval: float  # between the last two arrivals [s]
+    usual_velocity: Array  # (6,) median of the recent velocities [m/s, rad/s]
+    usual_interval: float  # median of the recent intervals [s]
+
+
+def stream_motion(recent: Sequence[tuple[Array, float, float]], timeout: float) -> StreamMotion:
+    """Return the motion of a stream.
+
+    Medians are not affected by one pose with a large error.
+
+    Args:
+        recent: At least two poses (4, 4), with their times of sampling and of arrival [s].
+        timeout: Longest time between two poses of a stream [s].
+    """
+    velocities, intervals = [], []
+    for (T_a, sampled_a, arrived_a), (T_b, sampled_b, arrived_b) in pairwise(recent):
+        between = sampled_b - sampled_a
+        is_usable = 1e-4 < between <= timeout
+        velocities.append(difference(T_a, T_b) / between if is_usable else np.zeros(6))
+        intervals.append(arrived_b - arrived_a)
+    usual = np.median(velocities, axis=0)
+    return StreamMotion(
+        velocities[-1], intervals[-1], usual, max(median(intervals), MIN_MESSAGE_INTERVAL)
+    )
+
+
 class PoseTarget:
     """A single pose that remains the target until the next pose, or the newest pose of a stream.
 
@@ -216,6 +253,7 @@ class PoseTarget:
         timeout: Longest time between two poses of a stream [s].
         feed_forward: Whether to extrapolate between messages by the velocity of the last two poses.
         length_unit: Length units of the poses per metre.
+        bridge_time: Time without messages for which a stream continues at its last velocity [s].
 
     Attributes:
         arrived: Time of arrival of the newest pose [s].
@@ -224,15 +262,24 @@ class PoseTarget:
     is_velocity = False
     needs_command = False
 
-    def __init__(self, timeout: float, feed_forward: bool, length_unit: float = 1.0) -> None:
-        self.timeout, self.feed_forward = timeout, feed_forward
+    def __init__(
+        self,
+        timeout: float,
+        feed_forward: bool,
+        length_unit: float = 1.0,
+        bridge_time: float = 0.0,
+    ) -> None:
+        self.timeout, self.feed_forward, self.bridge_time = timeout, feed_forward, bridge_time
         self._unit = length_unit
         self._T: Array = np.eye(4)
         self._reference: Array = self._T  # first pose since the last change
-        self._velocity = np.zeros(6)  # [m/s, rad/s]
-        self._interval = math.inf  # [s] time between the last two poses
+        # Poses (4, 4) of the current run, with their times of sampling and of arrival [s]
+        self._recent: deque[tuple[Array, float, float]] = deque(maxlen=MIN_STREAM_POSES + 1)
+        self._motion: StreamMotion | None = None  # computed from the recent poses if needed
+        self._first_use: float | None = None  # [s] first cycle that used the newest pose
         self.arrived = self.sampled = self._changed = -math.inf
         self._count = 0  # poses of the current run
+        self._repeats = 0  # messages with the same pose since the last change
 
     @property
     def last(self) -> Array:
@@ -247,35 +294,58 @@ class PoseTarget:
             sampled: Time when the pose was sampled [s].
             now: Time of arrival [s].
         """
-        V = difference(self._T, T)
-        interval = now - self.arrived
-        continues = interval <= self.timeout
+        continues = now - self.arrived <= self.timeout
         self._count = self._count + 1 if continues else 1
         if not continues or not is_same(T, self._reference, self._unit):
-            self._changed, self._reference = now, T
-        between = sampled - self.sampled
-        self._velocity = V / between if 1e-4 < between <= self.timeout else np.zeros(6)
-        self._T, self.arrived, self.sampled, self._interval = T, now, sampled, interval
+            self._changed, self._reference, self._repeats = now, T, 0
+        else:
+            self._repeats += 1
+        if not continues:
+            self._recent.clear()
+        self._recent.append((T, sampled, now))
+        self._T, self.arrived, self.sampled = T, now, sampled
+        self._motion = self._first_use = None
 
     def pose(self, now: float, dt: float, tip: Callable[[], Array]) -> Array:
-        """Return the newest pose (4, 4), extrapolated to `now` if `feed_forward` is set."""
-        if not self.feed_forward:
+        """Return the newest pose (4, 4), or the pose to which the stream has probably moved.
+
+        The pose is extrapolated to `now` if `feed_forward` is set, or if messages of a stream are
+        missing and `bridge_time` is not zero.
+        """
+        if not (self.feed_forward or self.bridge_time) or len(self._recent) < 2:
             return self._T
-        ahead = min(max(now - self.sampled, 0.0), MAX_EXTRAPOLATION * self._interval)
-        return moved(self._T, self._velocity * ahead) if ahead > 0.0 else self._T
+        if self._motion is None:
+            self._motion = stream_motion(self._recent, self.timeout)
+        velocity, interval, usual_velocity, usual_interval = self._motion
+        ahead = 0.0
+        if self.feed_forward:
+            ahead = min(max(now - self.sampled, 0.0), MAX_EXTRAPOLATION * interval)
+        if self._first_use is None:
+            self._first_use = now
+        missing = math.floor((now - self._first_use) / usual_interval + MESSAGE_TOLERANCE)
+        if missing > 0 and self.bridge_time and self._count >= MIN_STREAM_POSES:
+            late = now - self.sampled if self.feed_forward else missing * usual_interval
+            ahead, velocity = min(max(late, 0.0), self.bridge_time), usual_velocity
+        return moved(self._T, velocity * ahead) if ahead > 0.0 else self._T
 
     def finish(self) -> None:
         """Treat the newest pose as a single pose, which neither moves nor times out."""
         self._count = 1
-        self._velocity = np.zeros(6)
+        self._recent.clear()
 
     def has_timed_out(self, now: float) -> bool:
         """Return whether a stream of poses has timed out; single poses never time out."""
         return self._count >= MIN_STREAM_POSES and now - self.arrived > self.timeout
 
     def is_static(self, now: float) -> bool:
-        """Return whether the newest pose has been the same for `STATIC_TIME`."""
-        return now - self._changed >= STATIC_TIME
+        """Return whether the newest pose has been the same for `STATIC_TIME`.
+
+        `REPEATED_STATIC_TIME` suffices if at least `MIN_REPEATS` messages have repeated the pose: a
+        stream without messages may only be interrupted.
+        """
+        repeated = self.arrived - self._changed
+        is_repeated = repeated >= REPEATED_STATIC_TIME and self._repeats >= MIN_REPEATS
+        return is_repeated or now - self._changed >= STATIC_TIME
 
 
 class TwistTarget:

@@ -20,6 +20,7 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.scene.planning_scene import PlanningScene
 from dls_ik.scene.snapshot import SceneSnapshot
 from dls_ik.scene.srdf import Pair
+from dls_ik.servo.direct_cycle import DirectCycle
 from dls_ik.servo.guard import Guard
 from dls_ik.servo.joint_motion import (
     GOAL_TOLERANCE,
@@ -99,6 +100,8 @@ class Tracked(NamedTuple):
     state: ServoState
     step: ServoStep
     reason: str = ""
+    # Position error [m] and rotation error [rad] of the command; None: not computed yet
+    errors: tuple[float, float] | None = None
 
 
 class Tracker:
@@ -158,6 +161,11 @@ class Tracker:
         self._resting_target: Array | None = None
         # Whether the command has come to rest, and local motion has been restarted there.
         self._is_at_rest = False
+        self._direct: DirectCycle | None = None
+        if isinstance(local_ik, LocalIk) and local_ik.is_direct:
+            self._direct = (
+                DirectCycle(local_ik, limiter) if type(limiter) is AccelerationLimiter else None
+            )
 
     @property
     def limiting_pair(self) -> NearPair | None:
@@ -230,10 +238,8 @@ class Tracker:
         Raises:
             MethodError: If a plug-in or the planner fails; the command then has not moved.
         """
-        for pending in self._pending_requests():
-            if pending.done() and (error := pending.exception()) is not None:
-                self._cancel_plan()
-                raise MethodError(f"the planner failed: {error!r}") from error
+        if self._request is not None or self._motion is not None or self._plan is not None:
+            self._raise_planner_errors()
         self._is_at_rest = False
         if self._scale == 0.0:
             self.limiter.brake(dt)
@@ -242,7 +248,8 @@ class Tracker:
         if isinstance(target, TrajectoryTarget):
             T_d = self._prepare_trajectory(target, T_d)
         reference, tracked = self._track(T_d, target, now, dt)
-        if not self._blocked.update(now, reference, self.limiter.q):
+        gap = None if self._direct is None or tracked.errors is None else self._direct.gap
+        if not self._blocked.update(now, reference, self.limiter.q, gap):
             return tracked
         away = np.abs(reference - self.limiter.q)
         j = int(np.argmax(away))
@@ -250,6 +257,13 @@ class Tracker:
         unit = self.local_ik.robot.units[j]
         reason = f"limits keep joint {name!r} {away[j]:.3g} {unit} away from its goal"
         return Tracked(ServoState.STALLED, tracked.step, reason)
+
+    def _raise_planner_errors(self) -> None:
+        """Raise a MethodError if a request to the planner has failed."""
+        for pending in self._pending_requests():
+            if pending.done() and (error := pending.exception()) is not None:
+                self._cancel_plan()
+                raise MethodError(f"the planner failed: {error!r}") from error
 
     def _track(self, T_d: Array, target: Target, now: float, dt: float) -> tuple[Array, Tracked]:
         """Move the command toward a target for one cycle, without the checks of :meth:`track`.
@@ -281,6 +295,30 @@ class Tracker:
             target.set_near_obstacle(self.limiting_pair is not None)
         if target.is_velocity:
             self.local_ik.continue_from(self.limiter.q)
+        step, moved, errors = self._advance(T_d, dt)
+        is_stalled = self._stall.update(now, self._error(step), step.q, T_d, moved)
+        if not is_stalled or self.local_ik.is_reached(step.position_error, step.rotation_error):
+            return step.q, Tracked(ServoState.FOLLOWING, step, "", errors)
+        if is_static and self._stall.has_lasted(now):
+            self._resting_target = T_d.copy()
+        return step.q, self._handle_stall(T_d, is_static, step)
+
+    def _advance(
+        self, T_d: Array, dt: float
+    ) -> tuple[ServoStep, float, tuple[float, float] | None]:
+        """Take a step of local motion, and move the command toward its result.
+
+        Args:
+            T_d: (4, 4) T_base_tip of the target, or (s, 4, 4) of several frames.
+            dt: Duration of the cycle [s].
+
+        Returns:
+            The step, the largest motion of a joint of the reference [rad or m], and the errors of
+            the command [m, rad] if they are known.
+        """
+        direct = self._direct
+        if direct is not None and not direct.is_too_fast():
+            return direct.advance(T_d, dt), direct.motion, direct.errors
         if self.guard is not None:
             self.local_ik.near = self.guard.near if self.guard.state.pairs.names else None
         before = self.local_ik.q
@@ -290,15 +328,11 @@ class Tracker:
         step = self.local_ik.advance(T_d.reshape(-1, 4, 4), dt)
         if self._tip is not None:
             step = self._limit_tip_speed(self._tip, before, step, T_d, dt)
-        self.limiter.advance(step.q, (step.q - before) / dt, dt)
+        change = step.q - before
+        self.limiter.advance(step.q, change / dt, dt)
         if self.guard is not None and self.guard.refused is not None:
             self.local_ik.continue_from(self.limiter.stopping_point())
-        is_stalled = self._stall.update(now, self._error(step), step.q, T_d)
-        if not is_stalled or self.local_ik.is_reached(step.position_error, step.rotation_error):
-            return step.q, Tracked(ServoState.FOLLOWING, step)
-        if is_static and self._stall.has_lasted(now):
-            self._resting_target = T_d.copy()
-        return step.q, self._handle_stall(T_d, is_static, step)
+        return step, max(map(abs, change.tolist())), None
 
     def _prepare_trajectory(self, target: TrajectoryTarget, T_d: Array) -> Array:
         """Plan a trajectory, and move to the start of its joint path if that is necessary.

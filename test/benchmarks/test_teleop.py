@@ -9,10 +9,11 @@ from benchmarks.servo_peers.adapters import PEERS, DlsIk
 from benchmarks.servo_peers.job import ServoJob, ServoRun
 from benchmarks.servo_peers.worker import follow
 from benchmarks.servo_runs import moving
-from benchmarks.teleop import ACCELERATION, job_of
+from benchmarks.teleop import ACCELERATION, FIVE_JOINTS, arm_named, job_of
 from benchmarks.teleop_figures import figures_of
 from benchmarks.teleop_streams import KINDS, PERIOD, Hand, judged
 from dls_ik import RobotModel
+from dls_ik.servo import Controller, ServoState
 
 
 @pytest.fixture
@@ -89,3 +90,19 @@ def test_jobs_and_answers_are_the_same_after_a_file(robot, tmp_path):
 
 def test_every_peer_states_its_settings_and_packages():
     assert all(peer.settings and peer.packages for peer in PEERS.values())
+
+
+def test_controller_leaves_a_dead_end_as_soon_as_the_target_rests():
+    """The elbow is held at its limit, on the wrong side, when the target comes to rest."""
+    arm = arm_named(FIVE_JOINTS)
+    stuck = np.array([0.939, 0.849, 0.2, 2.15, 1.33])
+    T = np.tile(arm.fk([0.939, 1.59, -1.203, 2.8, 1.33]), (220, 1, 1))
+    T[:60, :3, 3] -= np.linspace(1.0, 0.0, 60)[:, None] * [0.02, 0.02, 0.04]
+    controller = Controller(arm, acceleration=ACCELERATION)
+    controller.seed(stuck)
+    states = []
+    for k, pose in enumerate(T):
+        controller.follow_pose(pose, k * PERIOD)
+        states.append(controller.cycle(k * PERIOD, PERIOD).state)
+    assert 60 <= states.index(ServoState.JOINT_MOTION) <= 71, "0.1 s after the target"
+    assert states[-1] is ServoState.REACHED

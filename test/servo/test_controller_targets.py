@@ -389,3 +389,25 @@ def test_trajectory_starts_at_a_future_time():
     assert not np.array_equal(drive.last.T_d, line(3)[0])
     drive.run(2.0)
     assert drive.last.state is ServoState.REACHED
+
+
+def test_bridged_dropout_causes_no_stop():
+    def run(**options):
+        drive = Drive(BENT, dt=0.01, acceleration=5.0, **options)
+        tips = []
+        for k in range(150):
+            T = WAM.fk(BENT)
+            T[1, 3] += 0.2 * max(0.0, k * 0.01 - 0.3)
+            if not 100 <= k < 115:
+                drive.pose(T)
+            drive.run(0.01)
+            tips.append(WAM.fk(drive.last.q)[:3, 3] - T[:3, 3])
+        drive.assert_limits(5.0)
+        speed = np.array([out.velocity for out in drive.outputs])[100:130]
+        return np.linalg.norm(tips[145]), np.abs(speed).max(axis=1).min()
+
+    error, slowest = run(bridge_time=0.2)
+    assert error < 1e-3
+    stopped_error, stopped = run()
+    assert slowest > 5.0 * stopped
+    assert stopped_error > error

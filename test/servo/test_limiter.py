@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from arms import random_arm
 from commands import Limits, assert_within
-from drive import assert_limits, wild_reference
+from drive import WAM, assert_limits, wild_reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from robots import joint, urdf
@@ -259,3 +259,30 @@ def test_fast_turning_reference_is_not_overshot(demand, jerk):
     assert max(distances) < 1.15 * amplitude
     if demand < 1.0:
         assert max(errors) < 0.1 * amplitude
+
+
+@pytest.mark.parametrize("amount", [1e-3, np.radians(5.0), 0.5])
+def test_joint_outside_returns_at_once_whatever_other_joints_do(amount):
+    A, dt = 5.0, 0.01
+    limiter = AccelerationLimiter(WAM, np.full(WAM.n, A))
+    start = np.zeros(WAM.n)
+    start[3] = WAM.upper[3] + amount
+    limiter.reset(start)
+    far = np.where(np.arange(WAM.n) == 3, WAM.upper, 1.5)  # the other joints need over a second
+    rates, positions = [limiter.rate], []
+    while limiter.q[3] > WAM.upper[3] + 1e-6:
+        limiter.advance(far, np.zeros(WAM.n), dt)
+        rates.append(limiter.rate)
+        positions.append(limiter.q[3])
+        assert len(positions) < 1000
+    assert len(positions) * dt <= undisturbed_return(amount, A, WAM.velocity[3]) + 3 * dt
+    assert np.abs(np.diff(rates, axis=0)).max() <= A * dt * (1 + 1e-9)
+    assert (np.abs(rates) <= WAM.velocity * (1 + 1e-9)).all()
+    assert (np.diff(positions) <= 1e-12).all()
+
+
+def undisturbed_return(distance, A, speed):
+    """Return the shortest time to a rest at a distance, within acceleration A and a speed [s]."""
+    if distance <= speed * speed / A:
+        return 2.0 * np.sqrt(distance / A)
+    return distance / speed + speed / A

@@ -109,6 +109,42 @@ def test_pose_is_static_after_a_quarter_of_a_second():
     assert target.is_static(10.26)
 
 
+def test_repeated_pose_is_static_after_a_tenth_of_a_second():
+    target = PoseTarget(0.25, False)
+    target.take(at_time(0.0), 0.0, 0.0)
+    for k in range(1, 30):
+        target.take(at_time(0.1), k * 0.01, k * 0.01)
+        assert target.is_static(k * 0.01) == (k >= 11)
+
+
+@pytest.mark.parametrize("feed_forward", [False, True])
+def test_bridge_continues_a_stream_at_its_usual_velocity(feed_forward):
+    target = PoseTarget(0.5, feed_forward, bridge_time=0.2)
+    for k in range(10):
+        T = at_time(k * 0.02)
+        if k == 7:
+            T[:3, 3] += 0.5  # a glitch
+        target.take(T, k * 0.02, k * 0.02)
+        pose_of(target, k * 0.02)
+    last = 9 * 0.02
+    for missing in range(11):
+        now = last + 0.02 * missing
+        np.testing.assert_allclose(pose_of(target, now), at_time(now), atol=1e-9)
+    between = last + 0.045 if feed_forward else last + 0.04
+    np.testing.assert_allclose(pose_of(target, last + 0.045), at_time(between), atol=1e-9)
+    np.testing.assert_allclose(pose_of(target, last + 0.4), at_time(last + 0.2), atol=1e-9)
+    np.testing.assert_array_equal(target.last, at_time(last))
+    target.finish()
+    np.testing.assert_array_equal(pose_of(target, last + 0.4), at_time(last))
+
+
+def test_bridge_needs_a_stream():
+    target = PoseTarget(0.25, False, bridge_time=0.2)
+    for k in range(MIN_STREAM_POSES - 1):
+        target.take(at_time(k * 0.02), k * 0.02, k * 0.02)
+    np.testing.assert_array_equal(pose_of(target, 0.2), at_time((MIN_STREAM_POSES - 2) * 0.02))
+
+
 TIP = rigid(rotation([0.2, 0.5, -0.3], 1.0), [0.4, 0.1, 0.7])
 WEIGHTS = np.array([1.0, 1.0, 1.0, 0.5, 0.5, 0.5])
 
