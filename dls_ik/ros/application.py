@@ -27,6 +27,7 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.ros import PROCESS_START, process
 from dls_ik.ros.arm import PREPARING, Arm, Surroundings
 from dls_ik.ros.bounds import build_workspace
+from dls_ik.ros.compatibility import ServoParameters, is_servo, servo_parameters
 from dls_ik.ros.frames import Frames, tf2_lookup
 from dls_ik.ros.kernels import KernelBuilder
 from dls_ik.ros.params import MODE_NONE, MODE_REQUIRED, Parameters
@@ -72,13 +73,25 @@ def describe_acceleration(arm: Arm) -> str:
     return f"acceleration up to {numbers} {units}: {origin}"
 
 
+def log_servo_parameters(node: Node, given: ServoParameters) -> None:
+    """Log which parameters of MoveIt Servo the node uses, and why it does not use the others."""
+    if given.used:
+        node.get_logger().info(f"parameters of MoveIt Servo in use: {listing(given.used, 40)}")
+    if given.notes:
+        words = "; ".join(f"{name}: {note}" for name, note in given.notes.items())
+        node.get_logger().info(f"parameters of MoveIt Servo without effect: {words}")
+
+
 def serve_ik(node: Node, stop: Future) -> bool:
     """Run ``ik_node`` until the future `stop` is done.
 
     Returns:
         True; False if `stop` was done while kernels were compiled, which continues in a thread.
     """
-    live = LiveParameters(node, with_preset(given_values(node)))
+    given = given_values(node)
+    live = LiveParameters(node, with_preset(given))
+    if is_servo(given):
+        log_servo_parameters(node, servo_parameters(given))
     kernels = KernelBuilder(node.get_logger())
     if not _compile_kernels(node, stop):
         return False

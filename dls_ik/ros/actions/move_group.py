@@ -31,13 +31,7 @@ from dls_ik.ros.util import trace
 from dls_ik.servo.joint_target import MotionEnd, MotionState, Tolerances
 from dls_ik.text import escape
 
-try:
-    from moveit_msgs.srv import ServoCommandType
-except ImportError:  # Humble
-    ServoCommandType = None
-
 PLAN_SERVICE, CARTESIAN_SERVICE = "plan_kinematic_path", "compute_cartesian_path"
-COMMAND_TYPE_SERVICE = "~/switch_command_type"  # name in MoveIt Servo
 EXECUTE_ACTION, MOVE_ACTION = "execute_trajectory", "move_action"
 END_CODES = {
     MotionEnd.DONE: Code.SUCCESS,
@@ -74,13 +68,6 @@ class MoveGroupInterface:
             self._cartesian,
             lambda: self._with_code(GetCartesianPath.Response(), Code.FAILURE, FULL),
         )
-        if ServoCommandType is not None:
-            server.serve_requests(
-                ServoCommandType,
-                COMMAND_TYPE_SERVICE,
-                _accept_type,
-                lambda: ServoCommandType.Response(success=False),
-            )
         server.serve(ExecuteTrajectory, EXECUTE_ACTION, self._execute)
         server.serve(
             MoveGroup,
@@ -245,15 +232,6 @@ class MoveGroupInterface:
         if motion.end is MotionEnd.DONE:
             return Outcome(SUCCEEDED, result)
         return Outcome(ABORTED, result, f"a goal of {action} is aborted: {motion.message}")
-
-
-def _accept_type(request: Any) -> Any:
-    """Answer a request to switch the type of targets: success for twists and poses.
-
-    Nothing is switched, because the arm always follows the newest target of any type.
-    """
-    types = ServoCommandType.Request.TWIST, ServoCommandType.Request.POSE
-    return ServoCommandType.Response(success=request.command_type in types)
 
 
 def _check_options(options: Any) -> None:
