@@ -213,12 +213,14 @@ class Application:
         if not (parameters.motion_actions or parameters.move_group_interface):
             return None
         try:  # not imported at the top, because the imports take time
+            from dls_ik.ros.actions.motion import MotionContext
             from dls_ik.ros.actions.motion_actions import MotionActions
         except ImportError as error:
             node.get_logger().warning(f"no actions are served: {error}; install control_msgs")
             return None
         loop, scenes = self._loop, self._scenes
-        return MotionActions(node, parameters, self.arm, loop.cycle, self._frames, scenes)
+        context = MotionContext(node, self.arm, loop.cycle, self._frames, scenes)
+        return MotionActions(parameters, context)
 
     def arm(self) -> Arm:
         """Return the arm in use.

@@ -31,7 +31,10 @@ TOPIC_PARAMETERS = {  # topics by the parameters of MoveIt Servo that rename the
     "joint_topic": "joint_states",
     "monitored_planning_scene_topic": "planning_scene",
 }
-TRAJECTORY_TYPE, ARRAY_TYPE = "trajectory_msgs/JointTrajectory", "std_msgs/Float64MultiArray"
+SERVO_TRAJECTORY_TYPE, SERVO_ARRAY_TYPE = (
+    "trajectory_msgs/JointTrajectory",
+    "std_msgs/Float64MultiArray",
+)
 # Defaults of parameters in MoveIt Servo that differ from those of the node.
 SERVO_DEFAULTS: Mapping[str, Any] = {
     "command_in_type": "unitless",
@@ -217,15 +220,15 @@ def _outputs(servo: Mapping[str, Any], notes: dict[str, str]) -> dict[str, Any]:
     Raises:
         OptionError: If the type of the output is unknown.
     """
-    kind = servo.get("command_out_type", TRAJECTORY_TYPE)
-    if kind not in (TRAJECTORY_TYPE, ARRAY_TYPE):
+    kind = servo.get("command_out_type", SERVO_TRAJECTORY_TYPE)
+    if kind not in (SERVO_TRAJECTORY_TYPE, SERVO_ARRAY_TYPE):
         raise OptionError(
-            f"{PREFIX}command_out_type must be {TRAJECTORY_TYPE} or {ARRAY_TYPE}; got "
+            f"{PREFIX}command_out_type must be {SERVO_TRAJECTORY_TYPE} or {SERVO_ARRAY_TYPE}; got "
             f"{quoted(kind)}"
         )
     values: dict[str, Any] = {}
     has_positions = servo.get("publish_joint_positions", True)
-    if kind == ARRAY_TYPE:
+    if kind == SERVO_ARRAY_TYPE:
         values["output_type"] = "position_array" if has_positions else "velocity_array"
     elif not has_positions:
         notes["publish_joint_positions"] = "trajectories always have positions"

@@ -58,9 +58,9 @@ _CONTROLLER_OPTIONS = {f.name for f in fields(ControllerOptions)}
 class CommandScale(NamedTuple):
     """Factors by which twists and joint velocities of messages are multiplied."""
 
-    linear: float  # [m/s] for unitless twists; 1: twists are in m/s
-    rotational: float  # [rad/s] for unitless twists; 1: twists are in rad/s
-    joint: float  # [rad/s or m/s] for unitless joint velocities; 1: they are in rad/s or m/s
+    linear: float  # [m/s] linear velocity of a twist of 1
+    rotational: float  # [rad/s] angular velocity of a twist of 1
+    joint: float  # [rad/s or m/s] velocity of a joint command of 1
 
 
 @dataclass(frozen=True)

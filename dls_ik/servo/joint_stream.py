@@ -20,7 +20,7 @@ from dls_ik.servo.joint_target import JointFollower, JointTarget
 from dls_ik.text import listing
 
 AT_LIMIT_TOLERANCE = 1e-4  # [rad or m] largest distance of a joint that is at its position limit
-INTERVAL_GAIN = 0.1  # weight of the newest interval between messages in the running mean
+MESSAGE_INTERVAL_GAIN = 0.1  # weight of the newest interval between messages in the running mean
 # Time in which the reference moves to a new position of a stream, in intervals between messages. A
 # value above 1 keeps the reference in motion although messages arrive irregularly.
 INTERPOLATION_INTERVALS = 1.5
@@ -94,8 +94,8 @@ class JointPositionTarget:
     def __init__(self, robot: RobotModel, timeout: float) -> None:
         self.timeout = timeout
         self._lower, self._upper = robot.lower, robot.upper
-        self._wanted: Array = np.full(robot.n, np.nan)  # as received; NaN: not received yet
-        self._goal: Array = self._wanted  # within the position limits
+        self._wanted: Array = np.full(robot.n, np.nan)  # received values; NaN: none
+        self._goal: Array = self._wanted  # clipped values
         self._origin: Array = self._wanted  # reference at the last arrival
         self._reference: Array = self._wanted
         self._interval = math.inf  # [s] mean time between messages of a stream
@@ -125,7 +125,7 @@ class JointPositionTarget:
         if not is_stream:
             self._interval = math.inf
         elif math.isfinite(self._interval):
-            self._interval += INTERVAL_GAIN * (interval - self._interval)
+            self._interval += MESSAGE_INTERVAL_GAIN * (interval - self._interval)
         else:
             self._interval = interval
         self._wanted = np.where(np.isnan(q), self._wanted, q)

@@ -30,7 +30,7 @@ except ImportError:
 pytestmark = pytest.mark.ros
 
 JOINTS = ARMS["panda"][0]
-START = np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785])  # of the demos
+START = np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785])  # start of the demos
 LINEAR, ROTATIONAL, JOINT = 0.2, 0.8, 0.5
 # Parameters as panda_simulated_config.yaml has them, with the prefix of Servo's launch files.
 SERVO = {

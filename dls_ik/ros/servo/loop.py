@@ -268,7 +268,7 @@ class ControlServices:
         self._cycle = cycle
         node.create_service(SetBool, public_name(PAUSE_SERVICE, compatibility), self._pause)
         node.create_service(Trigger, RESET_SERVICE, self._reset)
-        if compatibility == MOVEIT_SERVO:  # as in Humble
+        if compatibility == MOVEIT_SERVO:  # MoveIt Servo of Humble has these services
             node.create_service(Trigger, START_SERVICE, lambda _, answer: self._start(answer))
             node.create_service(Trigger, STOP_SERVICE, lambda _, answer: self._stop(answer))
 
