@@ -37,6 +37,7 @@ TEXTS = {  # empty if not given
     "arguments below come before what it says.",
     "preset": "The name of a known arm, such as ur5e or fr3, for its tip, accelerations and "
     "controller. Empty: none.",
+    "compatibility": "moveit_servo: names, units and defaults of MoveIt Servo. Empty: none.",
     "base": "The link that the chain starts from. Empty: found, where there is only one.",
     "tip": "The link that is to reach the target. Empty: found, where there is only one.",
     "rate": "How often the ik node answers a streamed target [Hz]. Empty: the node's default.",
@@ -67,6 +68,7 @@ Values = dict[str, Any]
 ENDS, MARKER = ("base", "tip"), "interactive_marker"
 PARAMETERS = (
     "preset",
+    "compatibility",
     *ENDS,
     "rate",
     "output_type",

@@ -27,6 +27,7 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.ros import PROCESS_START, process
 from dls_ik.ros.arm import PREPARING, Arm, Surroundings
 from dls_ik.ros.bounds import build_workspace
+from dls_ik.ros.compatibility import ServoParameters, is_servo, servo_parameters
 from dls_ik.ros.frames import Frames, tf2_lookup
 from dls_ik.ros.kernels import KernelBuilder
 from dls_ik.ros.params import MODE_NONE, MODE_REQUIRED, Parameters
@@ -72,13 +73,25 @@ def describe_acceleration(arm: Arm) -> str:
     return f"acceleration up to {numbers} {units}: {origin}"
 
 
+def log_servo_parameters(node: Node, given: ServoParameters) -> None:
+    """Log which parameters of MoveIt Servo the node uses, and why it does not use the others."""
+    if given.used:
+        node.get_logger().info(f"parameters of MoveIt Servo in use: {listing(given.used, 40)}")
+    if given.notes:
+        words = "; ".join(f"{name}: {note}" for name, note in given.notes.items())
+        node.get_logger().info(f"parameters of MoveIt Servo without effect: {words}")
+
+
 def serve_ik(node: Node, stop: Future) -> bool:
     """Run ``ik_node`` until the future `stop` is done.
 
     Returns:
         True; False if `stop` was done while kernels were compiled, which continues in a thread.
     """
-    live = LiveParameters(node, with_preset(given_values(node)))
+    given = given_values(node)
+    live = LiveParameters(node, with_preset(given))
+    if is_servo(given):
+        log_servo_parameters(node, servo_parameters(given))
     kernels = KernelBuilder(node.get_logger())
     if not _compile_kernels(node, stop):
         return False
@@ -200,12 +213,14 @@ class Application:
         if not (parameters.motion_actions or parameters.move_group_interface):
             return None
         try:  # not imported at the top, because the imports take time
+            from dls_ik.ros.actions.motion import MotionContext
             from dls_ik.ros.actions.motion_actions import MotionActions
         except ImportError as error:
             node.get_logger().warning(f"no actions are served: {error}; install control_msgs")
             return None
         loop, scenes = self._loop, self._scenes
-        return MotionActions(node, parameters, self.arm, loop.cycle, self._frames, scenes)
+        context = MotionContext(node, self.arm, loop.cycle, self._frames, scenes)
+        return MotionActions(parameters, context)
 
     def arm(self) -> Arm:
         """Return the arm in use.

@@ -193,6 +193,10 @@ class ParameterSet:
             DlsIkError: If values contradict each other.
         """
 
+    def foreign_prefixes(self) -> tuple[str, ...]:
+        """Return prefixes of parameters of other nodes that this node reads at its start."""
+        return ()
+
     def dynamic_fields(self, given: Mapping[str, Any]) -> "dict[str, Field[Any]]":
         """Return the fields of the parameters whose existence depends on other parameters.
 
@@ -211,10 +215,11 @@ def ros_name(field: "Field[Any]") -> str:
     """Return the name in ROS of the parameter that a field declares.
 
     For example, the field ``lambda_`` in the group ``method_options`` declares the parameter
-    ``method_options.lambda``.
+    ``method_options.lambda``, and the field ``command_scale_joint`` in the group ``command_scale``
+    declares ``command_scale.joint``.
     """
     name, group = field.name.rstrip("_"), field.metadata["group"]
-    return f"{group}.{name}" if group else name
+    return f"{group}.{name.removeprefix(f'{group}_')}" if group else name
 
 
 def declared(kind: type[ParameterSet]) -> "dict[str, Field[Any]]":

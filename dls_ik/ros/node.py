@@ -128,9 +128,10 @@ def _load_parameters() -> type[Any]:
 def _load_run() -> Callable[[Sequence[str] | None], int]:
     gc.disable()  # saves a tenth of the start-up time; the ready node enables it
     from dls_ik.ros.application import serve_ik
+    from dls_ik.ros.compatibility import choose_variant
     from dls_ik.ros.process import run_process
 
-    return lambda args: run_process(args, IK_NODE_NAME, serve_ik)
+    return lambda args: run_process(args, IK_NODE_NAME, serve_ik, choose_variant)
 
 
 IK_NODE = Program(
@@ -142,6 +143,7 @@ IK_NODE = Program(
         "ros2 run dls_ik ik_node --ros-args -p robot:=wam",
         "ros2 run dls_ik ik_node --ros-args -p preset:=ur5e",
         "ros2 run dls_ik ik_node --ros-args -p robot:=arm.urdf -p tip:=tool0",
+        "ros2 run dls_ik ik_node --ros-args -p preset:=panda -p compatibility:=moveit_servo",
         "ros2 run dls_ik ik_node --ros-args --params-file arm.yaml -r __ns:=/left",
     ),
     _load_parameters,

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import Field, dataclass, fields, replace
 from functools import cache
-from typing import Any, ClassVar, TypeAlias, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -35,7 +35,9 @@ from dls_ik.text import listing
 COLLISIONS_ON_REQUEST, COLLISIONS_ALWAYS, COLLISIONS_IGNORED = "request", "always", "ignore"
 MODE_AUTO, MODE_REQUIRED, MODE_NONE = "auto", "required", "none"
 FREE_AXES = (*AXES, *(f"r{axis}" for axis in AXES))
-JOINT_STATE, JOINT_TRAJECTORY, POSITION_ARRAY = "joint_state", "joint_trajectory", "position_array"
+JOINT_STATE, JOINT_TRAJECTORY = "joint_state", "joint_trajectory"
+POSITION_ARRAY, VELOCITY_ARRAY = "position_array", "velocity_array"
+SPEED_UNITS, UNITLESS = "speed_units", "unitless"
 # Limits of at least this value [rad/s^2, m/s^2, m/s or rad/s] mean no limit, as .inf does.
 MIN_UNLIMITED = 1e9
 
@@ -43,12 +45,22 @@ MIN_UNLIMITED = 1e9
 # parameter with the names, and in YAML a key cannot have both a value and members.
 GROUP_PREFIX = "group"
 METHOD_OPTIONS = "method_options"  # prefix of the parameters for options of methods
+COMMAND_SCALE = "command_scale"  # prefix of the parameters for the units of commands
+COMMAND_SCALE_RANGE = (0.0, 1000.0)
 
 Ends: TypeAlias = tuple[str | None, str | tuple[str, ...] | None]  # base, and tip or several tips
 
 GroupsT = TypeVar("GroupsT", bound="GroupsParameters")
 
 _CONTROLLER_OPTIONS = {f.name for f in fields(ControllerOptions)}
+
+
+class CommandScale(NamedTuple):
+    """Factors by which twists and joint velocities of messages are multiplied."""
+
+    linear: float  # [m/s] linear velocity of a twist of 1
+    rotational: float  # [rad/s] angular velocity of a twist of 1
+    joint: float  # [rad/s or m/s] velocity of a joint command of 1
 
 
 @dataclass(frozen=True)
@@ -241,6 +253,13 @@ class Parameters(GroupsParameters):
         read_only=True,
     )
 
+    compatibility: str = parameter(
+        "",
+        "moveit_servo: names, units and defaults of MoveIt Servo, whose parameters are read too "
+        "(moveit_servo.*); empty: none",
+        choices=("", "moveit_servo"),
+        read_only=True,
+    )
     plugins: tuple[str, ...] = parameter(
         (),
         "Python files with additional methods for method, stream_method and group.NAME.method; the "
@@ -427,6 +446,33 @@ class Parameters(GroupsParameters):
     settle_angle: float = option(ControllerOptions, "settle_angle")
     stamp_tolerance: float = option(ControllerOptions, "stamp_tolerance")
     twist_lookahead: float = option(ControllerOptions, "twist_lookahead")
+    command_in_type: str = parameter(
+        SPEED_UNITS,
+        "unit of twists and joint velocities: speed_units: m/s and rad/s; unitless: from -1 to 1, "
+        "multiplied by command_scale.*",
+        choices=(SPEED_UNITS, UNITLESS),
+    )
+    command_scale_linear: float = parameter(
+        0.4,
+        "linear velocity of a unitless twist of 1",
+        "m/s",
+        COMMAND_SCALE_RANGE,
+        group=COMMAND_SCALE,
+    )
+    command_scale_rotational: float = parameter(
+        0.8,
+        "angular velocity of a unitless twist of 1",
+        "rad/s",
+        COMMAND_SCALE_RANGE,
+        group=COMMAND_SCALE,
+    )
+    command_scale_joint: float = parameter(
+        0.5,
+        "joint velocity of a unitless command of 1 on target_joint_jog",
+        "rad/s or m/s",
+        COMMAND_SCALE_RANGE,
+        group=COMMAND_SCALE,
+    )
     twist_frame: str = parameter(
         "",
         "frame of geometry_msgs/Twist messages on target_twist; empty: the root",
@@ -455,7 +501,7 @@ class Parameters(GroupsParameters):
     output_type: tuple[str, ...] = parameter(
         (JOINT_STATE,),
         "message types of the commands, one or more",
-        choices=(JOINT_STATE, JOINT_TRAJECTORY, POSITION_ARRAY),
+        choices=(JOINT_STATE, JOINT_TRAJECTORY, POSITION_ARRAY, VELOCITY_ARRAY),
         read_only=True,
     )
     output_topic: tuple[str, ...] = parameter(
@@ -480,6 +526,12 @@ class Parameters(GroupsParameters):
         "trajectory with as many points as the acceleration limits need; above 1: as 0, but with "
         "at least this number of points while the arm moves",
         span=(0, 100),
+        read_only=True,
+    )
+    trajectory_accelerations: bool = parameter(
+        False,
+        "also write accelerations to the points of a joint_trajectory; needs jerk limits, because "
+        "otherwise the accelerations jump at the points",
         read_only=True,
     )
     trail: float = parameter(
@@ -514,6 +566,10 @@ class Parameters(GroupsParameters):
         of_bounds = bound_fields(names)
         rest = {name: value for name, value in given.items() if name not in of_bounds}
         return super(Parameters, replace(self, bound_details=details)).changed(rest)
+
+    def foreign_prefixes(self) -> tuple[str, ...]:
+        """Return the prefix of the parameters of MoveIt Servo, if the node reads them."""
+        return (f"{self.compatibility}.",) if self.compatibility else ()
 
     def dynamic_fields(self, given: Mapping[str, Any]) -> "dict[str, Field[Any]]":
         """Return the fields of ``group.NAME.*`` and ``bound.NAME.*`` by full parameter name."""
@@ -557,11 +613,30 @@ class Parameters(GroupsParameters):
                 f"output_topic must be empty or contain one topic for each output_type "
                 f"({', '.join(types)}); got {', '.join(topics)}"
             )
+        if self.trajectory_accelerations and not self.jerk:
+            raise OptionError(
+                "trajectory_accelerations needs jerk limits, without which accelerations jump at "
+                "the points of a trajectory; set jerk, such as jerk:=[50.0], or set "
+                "trajectory_accelerations to false"
+            )
+        if self.trajectory_accelerations and self.trajectory_points == 1:
+            raise OptionError(
+                "trajectory_accelerations needs points with velocities; set trajectory_points to 0 "
+                "or above 1; got 1"
+            )
         for name in ("output_joints", "output_names"):
             given = getattr(self, name)
             twice = sorted({item for item in given if given.count(item) > 1})
             if twice:
                 raise OptionError(f"{name} contains {', '.join(twice)} more than once")
+
+    def command_scale(self) -> CommandScale:
+        """Return the factors of twists and joint velocities in messages."""
+        if self.command_in_type == SPEED_UNITS:
+            return CommandScale(1.0, 1.0, 1.0)
+        return CommandScale(
+            self.command_scale_linear, self.command_scale_rotational, self.command_scale_joint
+        )
 
     def solver_options(self) -> dict[str, Any]:
         """Return the options of a solver by name, which also apply to the method of a controller.

@@ -13,6 +13,7 @@ from typing import Any
 
 from dls_ik.errors import OptionError
 from dls_ik.model.files import share_file
+from dls_ik.ros.compatibility import SERVO_DEFAULTS, is_servo, servo_parameters
 from dls_ik.ros.declare import read_names
 from dls_ik.ros.params import Parameters
 from dls_ik.text import did_you_mean, listing, quoted
@@ -71,11 +72,22 @@ def with_preset(given: Mapping[str, Any]) -> Parameters:
     Args:
         given: Parameter values by name with which the node was started. If they include ``preset``,
             the values of this preset replace defaults, except those that contradict a given value.
+            If ``compatibility`` is ``moveit_servo``, the defaults of MoveIt Servo replace those of
+            the node, and parameters of MoveIt Servo replace both.
 
     Raises:
-        OptionError: If the preset is unknown.
+        OptionError: If the preset is unknown, or a parameter of MoveIt Servo is not valid.
     """
-    defaults = Parameters()
+    if not is_servo(given):
+        return _with_preset(Parameters(), given)
+    defaults = Parameters().changed(dict(SERVO_DEFAULTS))
+    values = servo_parameters(given).values
+    if "output_topic" in given or "output_type" in given:  # the two belong together
+        values = {k: v for k, v in values.items() if k not in ("output_topic", "output_type")}
+    return _with_preset(defaults, {**given, **values}).changed(values)
+
+
+def _with_preset(defaults: Parameters, given: Mapping[str, Any]) -> Parameters:
     name = read_preset(given.get("preset", ""))
     if not name:
         return defaults

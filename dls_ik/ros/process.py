@@ -6,10 +6,10 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import Field
-from typing import Any, Generic
+from typing import Any, Generic, NamedTuple
 
 import rclpy
 from rcl_interfaces.msg import (
@@ -54,7 +54,23 @@ class StartError(DlsIkError):
     """Error that is raised if rclpy cannot create a node from the command line."""
 
 
-def run_process(args: Sequence[str] | None, name: str, run: Callable[[Node, Future], bool]) -> int:
+class NodeVariant(NamedTuple):
+    """Default name and additional remappings of a node."""
+
+    name: str
+    rules: tuple[str, ...] = ()  # command line arguments, such as -r FROM:=TO
+
+
+# Function that returns the variant of a node from its default name and the given parameters.
+ChooseVariant = Callable[[str, Mapping[str, Any]], NodeVariant]
+
+
+def run_process(
+    args: Sequence[str] | None,
+    name: str,
+    run: Callable[[Node, Future], bool],
+    choose: ChooseVariant | None = None,
+) -> int:
     """Run a node until SIGINT or SIGTERM arrives; return the exit code.
 
     Args:
@@ -62,11 +78,12 @@ def run_process(args: Sequence[str] | None, name: str, run: Callable[[Node, Futu
         name: Default name of the node.
         run: Function that runs the node until the future is done. It returns False if a thread is
             still compiling kernels; otherwise True.
+        choose: Function that returns the variant of the node; None: always the same variant.
     """
     stop = Future()
     on_signal(lambda: stop_process(stop))
     try:
-        with ros_node(args, name) as node:
+        with ros_node(args, name, choose) as node:
             finished = run(node, stop)
     except (DlsIkError, NameValidationException, ParameterException, compat.rcl_error()) as error:
         get_logger(name).fatal(f"cannot start: {' '.join(str(error).split())}")
@@ -91,7 +108,9 @@ def stop_process(stop: Future) -> None:
 
 
 @contextmanager
-def ros_node(args: Sequence[str] | None, name: str) -> Iterator[Node]:
+def ros_node(
+    args: Sequence[str] | None, name: str, choose: ChooseVariant | None = None
+) -> Iterator[Node]:
     """Initialise rclpy and create a node as a context; destroy the node at the end.
 
     rclpy installs no signal handlers, because they would shut rclpy down while callbacks still use
@@ -100,6 +119,7 @@ def ros_node(args: Sequence[str] | None, name: str) -> Iterator[Node]:
     Args:
         args: Command line arguments for rclpy.
         name: Default name of the node.
+        choose: Function that returns the variant of the node; None: always the same variant.
 
     Raises:
         StartError: If rclpy cannot create the node.
@@ -108,7 +128,7 @@ def ros_node(args: Sequence[str] | None, name: str) -> Iterator[Node]:
         try:
             try:
                 rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
-                node = ParameterNode(name)
+                node = ParameterNode(name) if choose is None else _variant_node(name, choose)
             except RuntimeError as error:
                 raise StartError(f"{error}{_remedy(str(error))}") from error
             handler = LogHandler(node)
@@ -120,6 +140,28 @@ def ros_node(args: Sequence[str] | None, name: str) -> Iterator[Node]:
                 node.destroy_node()
         finally:
             try_shutdown()
+
+
+def _variant_node(name: str, choose: ChooseVariant) -> "ParameterNode":
+    """Create and return the variant of a node that the parameters of the node demand.
+
+    A node must exist before its parameters are known, so that up to three nodes are created.
+
+    Raises:
+        StartError: If the parameters of the variant do not demand the variant.
+    """
+    node, variant = ParameterNode(name), NodeVariant(name)
+    while (wanted := choose(name, given_values(node))) != variant:
+        node.destroy_node()
+        if wanted.name == name:
+            raise StartError(
+                f"the parameters of node {name!r} select a node with the name {variant.name!r}, to "
+                "which they do not apply; give them on the command line, or under /** in the file"
+            )
+        variant = wanted
+        rules = ["--ros-args", *variant.rules] if variant.rules else None
+        node = ParameterNode(variant.name, cli_args=rules)
+    return node
 
 
 @contextmanager
@@ -336,7 +378,8 @@ class LiveParameters(Generic[ParameterSetT]):
     def _warn_of_unknown_names(self) -> None:
         """Log a warning about given parameters with unknown names, which rclpy silently ignores."""
         known = self._declared
-        given = (name for name in self._given if not name.startswith(RCLPY_PARAMETERS))
+        ignored = (*RCLPY_PARAMETERS, *self.current.foreign_prefixes())
+        given = (name for name in self._given if not name.startswith(ignored))
         unknown = [name for name in given if name not in known]
         if unknown:
             self._node.get_logger().warning(

@@ -9,7 +9,7 @@ the margins if no pair is closer than its margin.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -113,6 +113,8 @@ class PathLimits(NamedTuple):
     max_nodes: int = MAX_TREE_NODES  # maximum number of configurations in both trees together
     seed: int = 0  # seed of the random configurations
     timeout: float = SEARCH_TIMEOUT  # [s] maximum time of the search
+    # Function that returns whether to end the search without a path.
+    is_cancelled: Callable[[], bool] = lambda: False
 
 
 def path_limits(
@@ -316,7 +318,7 @@ class _PathSearch:
         """
         trees = [_Tree([start]), _Tree(goals)]
         while len(trees[0]) + len(trees[1]) < self._limits.max_nodes:
-            if time.perf_counter() > self._until:
+            if self._must_end():
                 break
             one, other = trees
             tip = self._grow(one, self._rng.uniform(self._limits.lower, self._limits.upper))
@@ -326,6 +328,10 @@ class _PathSearch:
                 return [*forward[::-1], *back[1:]]
             trees.reverse()
         return []
+
+    def _must_end(self) -> bool:
+        """Return whether the time of the search is over, or the search is cancelled."""
+        return time.perf_counter() > self._until or self._limits.is_cancelled()
 
     def _grow(self, tree: _Tree, goal: Array) -> int | None:
         """Extend a tree by one segment from its closest point toward a configuration.
@@ -377,7 +383,7 @@ class _PathSearch:
         """
         path, failures = list(points), 0
         for _ in range(MAX_SHORTCUTS):
-            if len(path) < 3 or failures >= MAX_FAILURES or time.perf_counter() > self._until:
+            if len(path) < 3 or failures >= MAX_FAILURES or self._must_end():
                 break
             lengths = np.linalg.norm(np.diff(path, axis=0), axis=1)
             ends = np.concatenate([[0.0], np.cumsum(lengths)])

@@ -25,6 +25,14 @@ from dls_ik.model.robot import RobotModel, checked_robot
 from dls_ik.scene.planning_scene import PlanningScene
 from dls_ik.servo.followed_frames import find_frame
 from dls_ik.servo.guard import TightPair
+from dls_ik.servo.joint_stream import (
+    JOINT_TARGETS,
+    AnyJointTarget,
+    JointPositionTarget,
+    JointVelocityTarget,
+    checked_positions,
+    checked_velocities,
+)
 from dls_ik.servo.joint_target import JointTarget, MotionEnd
 from dls_ik.servo.knots import Knots, trajectory_knots
 from dls_ik.servo.local_ik import LocalIk, ServoStep
@@ -144,7 +152,7 @@ class Controller:
         frozen_joints: Sequence[str] = (),
         **options: Unpack[ControllerKeywords],
     ) -> None:
-        self.robot = checked_robot(robot)
+        self.robot, self._frozen = checked_robot(robot), tuple(frozen_joints)
         self.options, method_options = split_options(options, robot.joint_names)
         self._tracker = build_tracker(
             robot,
@@ -497,6 +505,72 @@ class Controller:
             self._rest = self._rest.with_target(now)
             self._change(Event.TARGET, target=target)
 
+    def follow_joint_velocity(self, velocity: JointValues, now: float, age: float = 0.0) -> None:
+        """Move the joints at velocities until the next target, or until `target_timeout` is over.
+
+        Each joint keeps its limits: at a position limit it stops while the other joints move on. If
+        a velocity exceeds its limit, all velocities are reduced by the same factor.
+
+        Args:
+            velocity: (n,) velocities, or velocities of some joints by name [rad/s or m/s]. Joints
+                that are not named do not move.
+            now: Current time [s].
+            age: Time since the velocities were sampled [s]; negative if their stamp is in the
+                future.
+
+        Raises:
+            JointValueError: If the number of velocities is wrong, a velocity is not finite or too
+                large, a name is unknown, or a joint of `frozen_joints` would move.
+            OptionError: If `now` or `age` is not finite.
+            StaleTargetError: If `age` is outside the range that :meth:`follow_pose` accepts.
+            HeldError: If the controller is paused or in a fault.
+        """
+        v, sampled = checked_velocities(velocity, self.robot, self._frozen), self._sampled(now, age)
+        self._check_not_latched()
+        target = self._stream.target
+        if not isinstance(target, JointVelocityTarget):
+            target = JointVelocityTarget(self.robot, self.options.target_timeout)
+        target.take(v, sampled, now)
+        self._follow_in_joints(target, now)
+
+    def follow_joint_position(self, positions: JointValues, now: float, age: float = 0.0) -> None:
+        """Move the joints to positions, single ones or the next ones of a stream.
+
+        The arm moves through joint space, not along a line of the tip, and not around obstacles: it
+        stops in front of them. Positions beyond a limit are replaced by the limit. The positions
+        stay in force until the next target.
+
+        Args:
+            positions: (n,) positions, or positions of some joints by name [rad or m]. Joints that
+                are not named keep their last target, or else stop. Positions of `frozen_joints`
+                are ignored.
+            now: Current time [s].
+            age: Time since the positions were sampled [s]; negative if their stamp is in the
+                future.
+
+        Raises:
+            JointValueError: If the number of positions is wrong, a position is not finite or too
+                large, or a name is unknown.
+            OptionError: If `now` or `age` is not finite.
+            StaleTargetError: If `age` is outside the range that :meth:`follow_pose` accepts.
+            HeldError: If the controller is paused or in a fault.
+        """
+        target, near = self._stream.target, self._tracker.limiter.q
+        q = checked_positions(positions, self.robot, self._frozen, near)
+        sampled = self._sampled(now, age)
+        self._check_not_latched()
+        if not isinstance(target, JointPositionTarget):
+            target = JointPositionTarget(self.robot, self.options.target_timeout)
+        target.take(q, sampled, now)
+        self._follow_in_joints(target, now)
+
+    def _follow_in_joints(
+        self, target: JointVelocityTarget | JointPositionTarget, now: float
+    ) -> None:
+        self._rest = self._rest.with_target(now)
+        if target is not self._stream.target:  # a further message of a stream is no event
+            self._change(Event.TARGET, target=target)
+
     def is_following(self, target: JointTarget) -> bool:
         """Return whether the arm follows, or holds at the end of, a joint trajectory."""
         return self._stream.target is target
@@ -609,7 +683,7 @@ class Controller:
         return output
 
     def _change(
-        self, event: Event, reason: str = "", target: Target | JointTarget | None = None
+        self, event: Event, reason: str = "", target: Target | AnyJointTarget | None = None
     ) -> None:
         before = self._stream.target
         self._stream = transition(self._stream, event, reason, target)
@@ -653,7 +727,7 @@ class Controller:
     def _target(self, frame: int) -> Target | None:
         """Return the target of a followed frame, given by its index; None without one."""
         target = self._stream.target
-        if isinstance(target, JointTarget):
+        if isinstance(target, JOINT_TARGETS):
             return None
         return target.tips[frame].target if isinstance(target, TipTargets) else target
 
@@ -674,11 +748,11 @@ class Controller:
         if target is not self._stream.target:  # a further message of a stream is no event
             self._change(Event.TARGET, target=target)
 
-    def _end_stream(self, target: Target, now: float) -> None:
+    def _end_stream(self, target: Target | AnyJointTarget, now: float) -> None:
         """Handle a target that timed out: finish the motion to the last pose of a stream, or stop.
 
-        After a twist the arm always stops; after a stream of poses it stops if :func:`stop_reason`
-        gives a reason.
+        After a twist or joint velocities the arm always stops; after a stream of poses it stops if
+        :func:`stop_reason` gives a reason.
         """
         if isinstance(target, TipTargets):
             self._end_tip_streams(target, now)
@@ -736,7 +810,9 @@ class Controller:
     def _adapt_target(self) -> None:
         """Apply the frames and options of this controller to a target taken over from another."""
         before, options = self._stream.target, self.options
-        if isinstance(before, JointTarget):
+        if isinstance(before, JOINT_TARGETS):
+            if not isinstance(before, JointTarget):
+                before.timeout = options.target_timeout
             return
         target: Target | None = before
         if before is not None and not self._is_single:
@@ -784,12 +860,15 @@ class Controller:
                 missing; the target is kept.
         """
         target, tracker = self._stream.target, self._tracker
-        tracked = None
+        tracked: Tracked | None = None
+        T_d: Array | None = None
         if waits and isinstance(target, TIMED_TARGETS):
             target.interrupt()
-        elif isinstance(target, JointTarget):
-            tracked = tracker.follow_joints(target, now, dt)
-            T_d = tracker.local_ik.pose_at(target.reference)
+        elif isinstance(target, JOINT_TARGETS):
+            if not waits:
+                tracked = tracker.follow_joints(target, now, dt)
+                q_d = target.reference
+                T_d = None if q_d is None else tracker.local_ik.pose_at(q_d)
         elif target is not None and not waits:
             if isinstance(target, TipTargets) and target.needs_poses():
                 target.hold_at(tracker.local_ik.pose_at(tracker.limiter.stopping_point()))
@@ -834,12 +913,13 @@ class Controller:
         )
 
     def _tracking_output(
-        self, T_d: Array, tracked: Tracked, condition: ServoState, now: float
+        self, T_d: Array | None, tracked: Tracked, condition: ServoState, now: float
     ) -> ServoOutput:
         """Return the output of a cycle in which the command moves toward a target.
 
         Args:
-            T_d: (4, 4) T_base_tip of the target, or (s, 4, 4) of several frames.
+            T_d: (4, 4) T_base_tip of the target, or (s, 4, 4) of several frames; None for joint
+                velocities, which have no pose.
             tracked: Result of the tracker for this cycle.
             condition: JOINT_BOUND or a singularity state if a joint bound or singularity limits
                 local motion; otherwise FOLLOWING.
@@ -847,10 +927,11 @@ class Controller:
         """
         q, step, target = self.command, tracked.step, self._stream.target
         errors = None
-        if isinstance(target, TipTargets):
+        position = rotation = math.nan
+        if isinstance(target, TipTargets) and T_d is not None:
             errors = self._tracker.local_ik.frame_errors(q, T_d)
             position, rotation = errors.max(axis=0).tolist()
-        else:
+        elif T_d is not None:
             position, rotation = tracked.errors or self._errors(step, q, T_d)
         state = condition if tracked.state is ServoState.FOLLOWING else tracked.state
         if self._tracker.local_ik.is_reached(position, rotation):
@@ -876,7 +957,7 @@ class Controller:
             self.velocity,
             state,
             f"{message}; {note}" if note else message,
-            T_d.copy(),
+            None if T_d is None else T_d.copy(),
             position,
             rotation,
             least,

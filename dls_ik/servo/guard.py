@@ -17,7 +17,7 @@ longer stop.
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -242,13 +242,31 @@ class Guard:
             v_r: (n,) velocity of the reference [rad/s or m/s].
             dt: Duration of the cycle [s].
         """
+        self._move(lambda: self.limiter.advance(q_r, v_r, dt), dt)
+
+    def drive(self, v: Array, dt: float) -> None:
+        """Move the command for one cycle toward a velocity, or stop if motion is not safe.
+
+        Args:
+            v: (n,) desired velocities [rad/s or m/s].
+            dt: Duration of the cycle [s].
+        """
+        self._move(lambda: self.limiter.drive(v, dt), dt)
+
+    def _move(self, propose: Callable[[], None], dt: float) -> None:
+        """Move the command for one cycle; keep as much of the proposed motion as is safe.
+
+        Args:
+            propose: Function that moves the command of the limiter.
+            dt: Duration of the cycle [s].
+        """
         kept = self._kept
         if not kept.is_certified:
             self.brake(dt)
             return
         limiter, last = self.limiter, self.limiter.motion()
         self._recent.append(kept)
-        limiter.advance(q_r, v_r, dt)
+        propose()
         if self._certificates:
             behind = limiter.motion(), limiter.stop_path(dt)
             share = min(each.share(*behind) for each in self._certificates)

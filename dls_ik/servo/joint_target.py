@@ -50,7 +50,7 @@ class MotionState(NamedTuple):
     actual: Array  # (n,) measured positions, or commanded positions without a measurement
 
 
-class Follower(Protocol):
+class JointFollower(Protocol):
     """Limiter or guard of a command."""
 
     @property
@@ -61,8 +61,14 @@ class Follower(Protocol):
     def rate(self) -> Array:
         """Velocity of the command at the end of the last cycle (n,) [rad/s or m/s]."""
 
+    def stopping_point(self) -> Array:
+        """Return the joint positions (n,) at which the command comes to rest if it stops now."""
+
     def advance(self, q_r: Array, v_r: Array, dt: float) -> None:
         """Move the command toward a reference for one cycle."""
+
+    def drive(self, v: Array, dt: float) -> None:
+        """Move the command toward a velocity for one cycle."""
 
 
 class JointTarget:
@@ -86,6 +92,7 @@ class JointTarget:
     """
 
     needs_command = True
+    description = "a joint trajectory"
 
     def __init__(
         self,
@@ -106,6 +113,11 @@ class JointTarget:
         self._time = self._lag_time = self._late_time = 0.0
         self._is_interrupted = False
 
+    @property
+    def limit_activation(self) -> Array:
+        """Zeros (n,), because a trajectory lies within the position limits."""
+        return np.zeros_like(self.reference)
+
     def start_error(self, q: Array) -> str:
         """Return why the trajectory cannot start at a command q (n,); empty if it can."""
         j = int(np.abs(q - self.spline.q[0]).argmax())
@@ -116,7 +128,7 @@ class JointTarget:
             f"the arm is at {q[j]:.4g}; start within {MAX_START_DISTANCE:g} of the current position"
         )
 
-    def advance(self, limiter: Follower, now: float, dt: float) -> None:
+    def advance(self, limiter: JointFollower, now: float, dt: float) -> None:
         """Move the reference and the command for one cycle of `dt` [s], which ends at `now` [s].
 
         The first call replaces the start of the trajectory by the state of the command.

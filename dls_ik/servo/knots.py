@@ -61,6 +61,18 @@ class Knots(NamedTuple):
             -6.0 * mean + 2.0 * first + 4.0 * second
         ) / h
 
+    def knot_accelerations(self) -> Array:
+        """Return the accelerations at the knots (k, n) [rad/s^2 or m/s^2]; 0 at the last knot.
+
+        With jerk limits, the cubics before and after a knot have nearly the same acceleration
+        there; the result is their mean. The last knot is at rest.
+        """
+        if len(self.times) == 1:
+            return np.zeros_like(self.v)
+        first, second = self.accelerations()
+        inner = 0.5 * (second[:-1] + first[1:])
+        return np.vstack([first[:1], inner, np.zeros_like(first[:1])])
+
     def pieces(self) -> tuple[Array, Array]:
         """Return the durations (k - 1,) [s] and the initial states (k - 1, 4, n) of the cubics.
 

@@ -172,6 +172,30 @@ class AccelerationLimiter:
         """Return the structs that the kernels of a cycle read and write."""
         return self._slow_limits, self._pursuit.state
 
+    def drive(self, v: Array, dt: float) -> None:
+        """Move the command for one cycle toward a velocity, within all limits.
+
+        A joint slows down before its position limit and stops there, while other joints move on. If
+        a desired velocity exceeds its limit, one factor scales all desired velocities.
+
+        Args:
+            v: (n,) desired velocities [rad/s or m/s].
+            dt: Duration of the cycle [s].
+        """
+        if self._is_too_fast():
+            self.brake(dt)
+            return
+        scaled = _scaled_velocity(v, self._slow_velocity)
+        if self._is_smooth:
+            left = np.where(scaled > 0.0, self._chain.upper - self.q, self.q - self._chain.lower)
+            fastest = np.sqrt(2.0 * self._used * np.maximum(left, 0.0))
+            scaled = np.minimum(np.maximum(scaled, -fastest), fastest)
+        mean = 0.5 * (self.rate + scaled) if self._is_smooth else scaled
+        q, rate = self.q.copy(), self.rate.copy()
+        self._advance(self._slow, q + mean * dt, scaled, dt, q, rate)
+        self._finish(q, rate, dt)
+        self._pursuit.reset(self.rate)
+
     def advance_slower(self, last: Motion, share: float, dt: float) -> None:
         """Repeat the last cycle with a lower velocity at its end.
 
@@ -390,11 +414,27 @@ class JerkLimiter:
         else:
             self._move_along(self._trajectory_at(target[1]), dt)
 
+    def drive(self, v: Array, dt: float) -> None:
+        """Move the command toward a velocity, as :meth:`AccelerationLimiter.drive`."""
+        if self._scale == 0.0 or (np.abs(self.rate) > self._fastest() * (1.0 + 1e-9)).any():
+            self.brake(dt)
+            return
+        scaled = _scaled_velocity(v, self._fastest())
+        left = np.where(scaled > 0.0, self._upper - self.q, self.q - self._lower)
+        left, A = np.maximum(left, 0.0), self._scale * self._acceleration
+        braking = np.minimum(left * self._jerk / (2.0 * A), np.sqrt(A * left))
+        self._move_along(self._trajectory_at(np.clip(scaled, -braking, braking)), dt)
+        self._pursuit.reset(self.rate)
+
+    def _fastest(self) -> Array:
+        """Return the scaled velocity limits (n,) [rad/s or m/s]."""
+        return self._scale * self._velocity
+
     def advance_slower(self, last: Motion, share: float, dt: float) -> None:
         """Replace the last cycle by a slower one, as :meth:`AccelerationLimiter.advance_slower`."""
         rate = share * self.rate
         self.restore(last)
-        fastest = self._scale * self._velocity
+        fastest = self._fastest()
         self._move_along(self._trajectory_at(np.clip(rate, -fastest, fastest)), dt)
 
     def _move_along(self, trajectory: Any, dt: float) -> None:
@@ -556,6 +596,12 @@ def command_limits(
     jerk = np.full(robot.n, np.inf) if jerk is None else jerk
     limits = robot.lower, robot.upper, velocity, acceleration, jerk
     return CommandLimits(*(np.array(each, dtype=float) for each in limits))
+
+
+def _scaled_velocity(v: Array, limits: Array) -> Array:
+    """Return velocities (n,), multiplied by the largest factor, at most 1, that keeps `limits`."""
+    ratio = float(np.max(np.abs(v) / limits))
+    return v / ratio if ratio > 1.0 else v
 
 
 def _ends_inside(stop: StopPath, lower: Array, upper: Array) -> bool:

@@ -7,7 +7,7 @@ import math
 from typing import NamedTuple
 
 from dls_ik.core.types import Array
-from dls_ik.servo.joint_target import JointTarget
+from dls_ik.servo.joint_stream import AnyJointTarget
 from dls_ik.servo.local_ik import ServoStep
 from dls_ik.servo.scene_state import NearPair
 from dls_ik.servo.targets import Target
@@ -109,7 +109,7 @@ class StreamState(NamedTuple):
     # WAITING, FOLLOWING, REFUSED, TIMED_OUT, PAUSED or FAULT
     state: ServoState = ServoState.WAITING
     reason: str = ""
-    target: Target | JointTarget | None = None  # None unless the state is FOLLOWING
+    target: Target | AnyJointTarget | None = None  # None unless the state is FOLLOWING
     has_started: bool = False  # whether a target was accepted since start, reset or resume
 
     @property
@@ -127,7 +127,7 @@ def transition(
     before: StreamState,
     event: Event,
     reason: str = "",
-    target: Target | JointTarget | None = None,
+    target: Target | AnyJointTarget | None = None,
 ) -> StreamState:
     """Return the state after an event; return `before` if the event is ignored in that state.
 

@@ -28,7 +28,7 @@ from dls_ik.servo.joint_motion import (
     PlannedMotion,
     PlannedPath,
 )
-from dls_ik.servo.joint_target import JointTarget
+from dls_ik.servo.joint_stream import AnyJointTarget
 from dls_ik.servo.level_ik import LevelIk, moves_by_levels
 from dls_ik.servo.limiter import AccelerationLimiter, JerkLimiter, Limiter
 from dls_ik.servo.local_ik import LocalIk, ServoStep
@@ -52,7 +52,6 @@ SEARCH_INTERVAL = 0.5  # [s] minimum time between two searches
 START_TOLERANCE = 1e-6  # [rad or m] largest distance of the command from the start of a path
 NO_PATH = "no collision-free path to the target found"
 NO_SPEED = "scale is 0; set it above 0 to move"
-ALONG_JOINTS = "a joint trajectory"
 NO_PROGRESS = "local motion makes no progress toward the target"
 PLANNING_START = "planning a path to the joint positions at the start of the trajectory"
 PLANNING_PATH = f"{NO_PROGRESS}; planning a path through joint space"
@@ -204,11 +203,11 @@ class Tracker:
             self._restart()
             self._is_at_rest = not any(self.limiter.v.tolist())
 
-    def follow_joints(self, target: JointTarget, now: float, dt: float) -> Tracked:
-        """Move the command along a joint trajectory for one cycle.
+    def follow_joints(self, target: AnyJointTarget, now: float, dt: float) -> Tracked:
+        """Move the command along a joint trajectory, or to joint positions or velocities.
 
         Args:
-            target: The trajectory.
+            target: The trajectory, the positions or the velocities.
             now: Current time [s].
             dt: Duration of the cycle [s].
         """
@@ -219,8 +218,12 @@ class Tracker:
         self._resting_target = None
         target.advance(self.limiter, now, dt)
         self.local_ik.restart(self.limiter.stopping_point())
+        self.local_ik.limiting_pair = -1
         self._stall.reset()
-        return Tracked(ServoState.FOLLOWING, self.local_ik.stay(), ALONG_JOINTS)
+        step = self.local_ik.stay()._replace(limit_activation=target.limit_activation)
+        if self._scale == 0.0:
+            return Tracked(ServoState.STALLED, step, NO_SPEED)
+        return Tracked(ServoState.FOLLOWING, step, target.description)
 
     def track(self, T_d: Array, target: Target, now: float, dt: float) -> Tracked:
         """Move the command toward a target for one cycle.

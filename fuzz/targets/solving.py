@@ -100,7 +100,7 @@ axes = one_of("", "x", "y", "z", "xy", "zx", "yz", "xyz", "xx", "w", None)
 DRAWS: Mapping[str, Callable[[Source, RobotModel], Any]] = {
     **dict.fromkeys(("T", "T_d", "offset"), pose),
     "Ts": poses,
-    **dict.fromkeys(("q", "seed", "seeds", "near"), configuration),
+    **dict.fromkeys(("q", "seed", "seeds", "near", "velocity", "positions"), configuration),
     **dict.fromkeys(("lower", "upper", "x_dot", "V", "max_joint_change", "weights"), vector),
     **dict.fromkeys(("position_tolerance", "rotation_tolerance"), vector),
     **dict.fromkeys(("e", "J"), lambda source, _: anything(source)),
@@ -279,6 +279,7 @@ TIMES = (0.0, 0.01, 1.0, -1.0, 1e9)  # added to the time; the last one is anothe
 OPERATIONS = 32
 COMMANDS = (
     *["follow_pose", "follow_twist", "follow_trajectory"] * 2,
+    *["follow_joint_velocity", "follow_joint_position"] * 2,
     *("pause", "resume", "reset", "refuse", "seed"),
 )
 

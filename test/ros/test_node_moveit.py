@@ -157,7 +157,7 @@ def test_the_groups_that_move_group_asks_for_are_those_of_the_node():
         assert entry["kinematics_solver_service_name"] == "/dls_ik/compute_ik"
 
 
-def test_documented_remappings_serve_a_moveit_servo_client():
+def test_documented_command_serves_a_moveit_servo_client():
     """By the command of docs/moveit_servo.md."""
     from moveit_msgs import msg
 
@@ -165,11 +165,10 @@ def test_documented_remappings_serve_a_moveit_servo_client():
         pytest.skip("needs moveit_msgs 2.3")
     page = (ROOT / "docs" / "moveit_servo.md").read_text()
     command = re.search(r"^ik_node --ros-args (.*)$", page, re.MULTILINE)[1]
-    inside = command.replace(":=/arm_controller", ":=arm_controller").split()
-    arguments = ["-r", "__ns:=/jogged", "-p", "feedback_mode:=none", *inside]
+    arguments = ["-r", "__ns:=/jogged", "-p", "feedback_mode:=none", *command.split()]
     with NodeProcess(*arguments) as node, Client("/jogged") as client:
         node.wait_for_line("ready")
-        heard = client.listen(JointTrajectory, "arm_controller/joint_trajectory")
+        heard = client.listen(JointTrajectory, "joint_trajectory_controller/joint_trajectory")
         said = client.listen(msg.ServoStatus, "servo_node/status")
         twists = client.publisher(TwistStamped, "servo_node/delta_twist_cmds", 10)
         poses = client.publisher(PoseStamped, "servo_node/pose_target_cmds", 10)

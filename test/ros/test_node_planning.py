@@ -3,27 +3,24 @@
 """Planning services and execution of a node: answers to bad requests, thresholds, speeds, load."""
 
 import math
+import os
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
 from geometry_msgs.msg import Pose
 from moveit_msgs.action import ExecuteTrajectory, MoveGroup
-from moveit_msgs.msg import (
-    Constraints,
-    JointConstraint,
-    MotionPlanRequest,
-    OrientationConstraint,
-    PositionConstraint,
-    RobotState,
-)
+from moveit_msgs.msg import Constraints, MotionPlanRequest
 from moveit_msgs.srv import GetCartesianPath, GetMotionPlan
 from ros_actor import ABORTED, CANCELED, SUCCEEDED, Actor, trajectory
-from ros_client import Client, NodeProcess
+from ros_client import Client, NodeProcess, python_path
+from ros_goals import at, joint_goal, no_goal, pose_goal
 from ros_scene import apply, box, world
-from ros_streamer import HOME, Streamer, stamped
+from ros_streamer import HOME, Streamer, positions, stamped
 from ros_wam import WAM
-from shape_msgs.msg import SolidPrimitive
 
 from dls_ik import IkSolver
 from dls_ik.errors import Code
@@ -31,6 +28,8 @@ from dls_ik.ros.frames import pose_from_matrix
 
 pytestmark = pytest.mark.ros
 
+HERE, TESTS = Path(__file__).parent, Path(__file__).parents[1]
+MAX_POOL_THREADS = 10  # threads that pools create for four goals and requests
 NAMESPACE = "/planned"
 ARGUMENTS = {
     "robot": "wam",
@@ -38,7 +37,12 @@ ARGUMENTS = {
     "initial_positions": HOME.tolist(),
     "move_group_interface": True,
 }
-LINK = "wam_tip"
+
+
+def environment():
+    """Return the environment of another process that imports the modules of the tests."""
+    path = os.pathsep.join([python_path(), str(HERE), str(TESTS)])
+    return {**os.environ, "PYTHONPATH": path}
 
 
 class Node:
@@ -72,33 +76,6 @@ def node():
 def empty_scene(node):
     yield
     assert apply(node.client, world(is_diff=False))
-
-
-def at(q):
-    state = RobotState()
-    state.joint_state.name, state.joint_state.position = list(WAM.joint_names), list(map(float, q))
-    return state
-
-
-def joint_goal(q, names=WAM.joint_names):
-    pairs = zip(names, q, strict=True)
-    return Constraints(
-        joint_constraints=[
-            JointConstraint(joint_name=name, position=float(x), weight=1.0) for name, x in pairs
-        ]
-    )
-
-
-def pose_goal(T, link=LINK):
-    region = PositionConstraint(link_name=link)
-    region.constraint_region.primitives = [
-        SolidPrimitive(type=SolidPrimitive.SPHERE, dimensions=[0.001])
-    ]
-    region.constraint_region.primitive_poses = [pose_from_matrix(T)]
-    turn = OrientationConstraint(link_name=link, orientation=pose_from_matrix(T).orientation)
-    turn.absolute_x_axis_tolerance = turn.absolute_y_axis_tolerance = 0.001
-    turn.absolute_z_axis_tolerance = 0.001
-    return Constraints(position_constraints=[region], orientation_constraints=[turn])
 
 
 def times_and_positions(robot_trajectory):
@@ -223,7 +200,7 @@ def test_cartesian_path_that_is_lost_pose_by_pose_is_solved_as_a_whole(node):
 def test_bad_cartesian_requests_have_a_code_and_a_reason(node):
     goal = [waypoint(shifted(y=0.1))]
     refusal(node.cartesian([]), Code.FAILURE, "got 0")
-    refusal(node.cartesian([Pose()] * 20_000), Code.FAILURE, "got 20000")
+    refusal(node.cartesian([Pose()] * 100_000), Code.FAILURE, "got 100000")
     refusal(node.cartesian(goal, max_step=0.0), Code.FAILURE, "max_step")
     refusal(node.cartesian(goal, max_step=1e-7), Code.FAILURE, "larger max_step")
     refusal(node.cartesian(goal, jump_threshold=math.nan), Code.FAILURE, "jump_threshold")
@@ -278,6 +255,61 @@ def test_move_action_plans_only_or_moves(node):
     status, result = actor.run(goal)
     assert status == ABORTED
     assert "apply_planning_scene" in result.error_code.message
+
+
+@pytest.mark.parametrize("action", ["move_action", "dls_ik/move_to_pose"])
+def test_cancel_during_planning_ends_the_goal_at_once(node, action):
+    """Without a cancel these goals are aborted, when there is no time left."""
+    actor = Actor(node.client, MoveGroup, action)
+    goal = MoveGroup.Goal()
+    goal.request = MotionPlanRequest(
+        goal_constraints=[pose_goal(no_goal())], allowed_planning_time=9.0
+    )
+    sent = actor.send(goal)
+    node.client.spin_until(lambda: sent.feedback, what="the start of planning")
+    sent.cancel()
+    status, result = sent.wait()
+    assert (status, result.error_code.val) == (CANCELED, Code.PREEMPTED)
+    assert result.error_code.message == "cancelled by the client"
+    goal.request = MotionPlanRequest(goal_constraints=[pose_goal(WAM.fk(HOME))])
+    assert actor.run(goal)[0] == SUCCEEDED
+
+
+NAMES = (
+    ["dls_ik/follow_joint_trajectory"],
+    ["dls_ik/move_to_pose", "plan_kinematic_path", "compute_cartesian_path"],
+)
+
+
+def test_clients_that_disappear_leave_nothing_behind(node):
+    client, figures = node.client, node.process.figures
+    streamer = Streamer(client)
+    for names in NAMES:
+        vanishing = [sys.executable, str(HERE / "ros_vanishing.py"), NAMESPACE, *names]
+        with subprocess.Popen(vanishing, stdout=subprocess.PIPE, env=environment()) as process:
+            assert process.stdout.readline() == b"sent\n"
+            process.kill()
+        if names is NAMES[0]:  # the motion continues to its end
+            client.spin_until(
+                lambda: (
+                    streamer.states
+                    and np.abs(positions(streamer.states[-1]) - HOME - 0.2).max() < 1e-4
+                ),
+                what="the end of the motion",
+            )
+        refusal(node.cartesian([waypoint(shifted(y=0.1))]), Code.SUCCESS, "fraction 1")
+    actor = Actor(client, MoveGroup, "dls_ik/move_to_pose")
+    goal = MoveGroup.Goal()
+    goal.request = MotionPlanRequest(goal_constraints=[pose_goal(WAM.fk(HOME))])
+    assert actor.run(goal)[0] == SUCCEEDED
+    # Threads of the pools are kept, and created once.
+    client.spin_until(
+        lambda: (
+            node.process.figures.threads <= figures.threads + MAX_POOL_THREADS
+            and node.process.figures.files <= figures.files + MAX_POOL_THREADS
+        ),
+        what="the end of threads and handles",
+    )
 
 
 def test_move_to_pose_follows_a_line_or_goes_around_an_obstacle(node):

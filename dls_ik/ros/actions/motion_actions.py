@@ -2,22 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Actions of ``ik_node``, selected by its parameters."""
 
-from collections.abc import Callable
-
 from control_msgs.action import FollowJointTrajectory
 from moveit_msgs.action import MoveGroup
-from rclpy.node import Node
 
 from dls_ik.ros.actions.follow import FOLLOW_ACTION, FollowJointTrajectoryAction
 from dls_ik.ros.actions.goals import GoalServer
 from dls_ik.ros.actions.motion import MotionContext
 from dls_ik.ros.actions.move_group import MoveGroupInterface
 from dls_ik.ros.actions.move_to_pose import POSE_ACTION, MoveToPoseAction
-from dls_ik.ros.arm import Arm
-from dls_ik.ros.frames import Frames
 from dls_ik.ros.params import Parameters
-from dls_ik.ros.services.scene_monitor import PlanningSceneMonitor
-from dls_ik.ros.servo.cycle import ServoCycle
 from dls_ik.ros.util import Throttle
 
 
@@ -25,26 +18,13 @@ class MotionActions:
     """Servers of the actions of a node.
 
     Args:
-        node: ROS node.
         parameters: Parameters of the node.
-        arm: Function that returns the arm in use, or raises a RequestError without an arm.
-        cycle: Cycle of the servo loop, which moves the arm.
-        frames: Lookup of frames.
-        scenes: Planning scene of the robot in use.
+        context: Node, arm, servo loop and scene.
     """
 
-    def __init__(
-        self,
-        node: Node,
-        parameters: Parameters,
-        arm: Callable[[], Arm],
-        cycle: ServoCycle,
-        frames: Frames,
-        scenes: PlanningSceneMonitor,
-    ) -> None:
-        self._goals = GoalServer(node, Throttle(node))
-        context = MotionContext(node, arm, cycle, frames, scenes)
-        interface = MoveGroupInterface(context)
+    def __init__(self, parameters: Parameters, context: MotionContext) -> None:
+        self._goals = GoalServer(context.node, Throttle(context.node))
+        self._interface = interface = MoveGroupInterface(context)
         if parameters.motion_actions:
             follow = FollowJointTrajectoryAction(context)
             self._goals.serve(FollowJointTrajectory, FOLLOW_ACTION, follow.run)
@@ -59,3 +39,4 @@ class MotionActions:
     def close(self) -> None:
         """Cancel all goals, and stop receiving goals."""
         self._goals.close()
+        self._interface.close()

@@ -3,6 +3,7 @@
 """Services and actions of move_group: planning, Cartesian paths, and execution of trajectories."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,15 @@ from moveit_msgs.srv import GetCartesianPath, GetMotionPlan
 
 from dls_ik.core.jit import MissingKernelError
 from dls_ik.errors import Code, DlsIkError, RequestError, code_of
-from dls_ik.ros.actions.goals import ABORTED, CANCELED, SUCCEEDED, Goal, GoalServer, Outcome
+from dls_ik.ros.actions.goals import (
+    ABORTED,
+    CANCELED,
+    MAX_ACTIVE_GOALS,
+    SUCCEEDED,
+    Goal,
+    GoalServer,
+    Outcome,
+)
 from dls_ik.ros.actions.motion import (
     CANCELLED,
     DEFAULT_GOAL_TIME,
@@ -31,21 +40,17 @@ from dls_ik.ros.util import trace
 from dls_ik.servo.joint_target import MotionEnd, MotionState, Tolerances
 from dls_ik.text import escape
 
-try:
-    from moveit_msgs.srv import ServoCommandType
-except ImportError:  # Humble
-    ServoCommandType = None
-
 PLAN_SERVICE, CARTESIAN_SERVICE = "plan_kinematic_path", "compute_cartesian_path"
-COMMAND_TYPE_SERVICE = "~/switch_command_type"  # name in MoveIt Servo
 EXECUTE_ACTION, MOVE_ACTION = "execute_trajectory", "move_action"
 END_CODES = {
     MotionEnd.DONE: Code.SUCCESS,
     MotionEnd.PREEMPTED: Code.PREEMPTED,
     MotionEnd.BLOCKED: Code.MOTION_PLAN_INVALIDATED_BY_ENVIRONMENT_CHANGE,
 }  # other ends: CONTROL_FAILED
-# Function that plans a motion for a request, and returns it with a remark for the client.
-MakePlan = Callable[[Any], tuple[PlannedTrajectory, str]]
+# Function that plans a motion for a request, and returns it with a remark for the client. Its
+# second argument is a function that returns whether the request was cancelled.
+MakePlan = Callable[[Any, Callable[[], bool]], tuple[PlannedTrajectory, str]]
+CANCEL_POLL_PERIOD = 0.5  # [s] longest wait for the end of planning until the next check
 FULL = "too many planning requests are in progress; wait for an answer, and send this one again"
 DIFF_UNSUPPORTED = (
     "planning_scene_diff is not supported; leave it empty, and call apply_planning_scene before"
@@ -62,6 +67,13 @@ class MoveGroupInterface:
     def __init__(self, context: MotionContext) -> None:
         self._context = context
         self.sources = Sources(context.arm, context.current, context.frames, context.scenes.scene)
+        # Plans of goals. A cancelled goal ends at once; its thread ends with the planning step that
+        # is in progress.
+        self._planner = ThreadPoolExecutor(MAX_ACTIVE_GOALS, "goal_plan")
+
+    def close(self) -> None:
+        """Drop plans that have not started yet."""
+        self._planner.shutdown(wait=False, cancel_futures=True)
 
     def serve(self, server: GoalServer) -> None:
         """Create the services and actions."""
@@ -74,18 +86,15 @@ class MoveGroupInterface:
             self._cartesian,
             lambda: self._with_code(GetCartesianPath.Response(), Code.FAILURE, FULL),
         )
-        if ServoCommandType is not None:
-            server.serve_requests(
-                ServoCommandType,
-                COMMAND_TYPE_SERVICE,
-                _accept_type,
-                lambda: ServoCommandType.Response(success=False),
-            )
         server.serve(ExecuteTrajectory, EXECUTE_ACTION, self._execute)
         server.serve(
             MoveGroup,
             MOVE_ACTION,
-            lambda goal: self.move(MOVE_ACTION, goal, lambda request: (self.plan(request), "")),
+            lambda goal: self.move(
+                MOVE_ACTION,
+                goal,
+                lambda request, is_cancelled: (self.plan(request, is_cancelled), ""),
+            ),
         )
 
     # Services
@@ -99,15 +108,21 @@ class MoveGroupInterface:
         self._with_code(response, Code.SUCCESS, _plan_words(response))
         return GetMotionPlan.Response(motion_plan_response=response)
 
-    def plan(self, request: Any) -> PlannedTrajectory:
+    def plan(
+        self, request: Any, is_cancelled: Callable[[], bool] = lambda: False
+    ) -> PlannedTrajectory:
         """Plan a motion to a goal of a ``moveit_msgs/MotionPlanRequest``.
+
+        Args:
+            request: The request.
+            is_cancelled: Function that returns whether to end the search for a path.
 
         Raises:
             RequestError: If the request is not valid, or no motion is found.
             FrameError: If a frame is unknown.
         """
         max_timeout = self._context.arm().parameters.max_timeout
-        return plan_motion_request(request, self.sources, max_timeout)
+        return plan_motion_request(request, self.sources, max_timeout, is_cancelled)
 
     def _plan_error(self, code: Code, message: str) -> Any:
         response = GetMotionPlan.Response()
@@ -203,14 +218,15 @@ class MoveGroupInterface:
         goal.publish_feedback(feedback)
         try:
             _check_options(options)
-            plan, remark = make_plan(request)
+            planned = self._planned(goal, make_plan, request)
+            if planned is None:
+                cancelled = MotionResult(MotionEnd.STOPPED, CANCELLED, is_cancelled=True)
+                return self._ended(action, result, cancelled)
+            plan, remark = planned
             answer = answer_plan(plan, request)
             result.trajectory_start = answer.trajectory_start
             result.planned_trajectory = answer.trajectory
             result.planning_time = plan.duration
-            if goal.is_cancelled:
-                cancelled = MotionResult(MotionEnd.STOPPED, CANCELLED, is_cancelled=True)
-                return self._ended(action, result, cancelled)
             if options.plan_only:
                 return self._ended(action, result, MotionResult(MotionEnd.DONE, remark))
             feedback.state = "MONITOR"
@@ -229,6 +245,19 @@ class MoveGroupInterface:
             motion = motion._replace(message=remark)
         return self._ended(action, result, motion)
 
+    def _planned(
+        self, goal: Goal, make_plan: MakePlan, request: Any
+    ) -> tuple[PlannedTrajectory, str] | None:
+        """Return the plan of a goal with a remark; None as soon as the goal is cancelled."""
+        plan = self._planner.submit(make_plan, request, lambda: goal.is_cancelled)
+        plan.add_done_callback(lambda _: goal.notify())
+        while not plan.done() and not goal.is_cancelled:
+            goal.wait(CANCEL_POLL_PERIOD)
+        if goal.is_cancelled:
+            plan.cancel()
+            return None
+        return plan.result()
+
     def _refused(self, action: str, result: Any, error: Exception) -> Outcome:
         code, message = self._failure(error)
         if isinstance(error, TrajectoryError):
@@ -245,15 +274,6 @@ class MoveGroupInterface:
         if motion.end is MotionEnd.DONE:
             return Outcome(SUCCEEDED, result)
         return Outcome(ABORTED, result, f"a goal of {action} is aborted: {motion.message}")
-
-
-def _accept_type(request: Any) -> Any:
-    """Answer a request to switch the type of targets: success for twists and poses.
-
-    Nothing is switched, because the arm always follows the newest target of any type.
-    """
-    types = ServoCommandType.Request.TWIST, ServoCommandType.Request.POSE
-    return ServoCommandType.Response(success=request.command_type in types)
 
 
 def _check_options(options: Any) -> None:

@@ -6,6 +6,7 @@ Its type is ``moveit_msgs/action/MoveGroup``, the standard action whose goal can
 the actions in control_msgs are joint positions.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from dls_ik.core.jit import MissingKernelError
@@ -37,8 +38,14 @@ class MoveToPoseAction:
         """Move along a straight line, or around obstacles if there is no line to the goal."""
         return self._interface.move(POSE_ACTION, goal, self._planned, tells_time=True)
 
-    def _planned(self, request: Any) -> tuple[PlannedTrajectory, str]:
+    def _planned(
+        self, request: Any, is_cancelled: Callable[[], bool]
+    ) -> tuple[PlannedTrajectory, str]:
         """Return a plan for a request, and a remark for the client.
+
+        Args:
+            request: The request.
+            is_cancelled: Function that returns whether to end the search for a path.
 
         Raises:
             RequestError: If the goal is not one pose of a link, or no motion is found.
@@ -68,5 +75,5 @@ class MoveToPoseAction:
         if not line.reason:
             spline = time_dense_path(line.path, setting.limits)
             return PlannedTrajectory(setting, spline, 0.0), "on a straight line"
-        plan = interface.plan(request)
+        plan = interface.plan(request, is_cancelled)
         return plan, f"not on a straight line ({line.reason})"

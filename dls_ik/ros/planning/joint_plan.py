@@ -4,6 +4,7 @@
 
 import math
 import time
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,7 +39,19 @@ class PlannedTrajectory(NamedTuple):
     duration: float
 
 
-def plan_motion_request(request: Any, sources: Sources, max_timeout: float) -> PlannedTrajectory:
+class SearchEnd(NamedTuple):
+    """When a search for a path ends without a path."""
+
+    deadline: float  # [s] time of time.perf_counter
+    is_cancelled: Callable[[], bool]
+
+
+def plan_motion_request(
+    request: Any,
+    sources: Sources,
+    max_timeout: float,
+    is_cancelled: Callable[[], bool] = lambda: False,
+) -> PlannedTrajectory:
     """Plan a motion to a goal of a ``moveit_msgs/MotionPlanRequest``.
 
     Alternative goals are tried in their order. The fields `workspace_parameters`, `pipeline_id`,
@@ -48,6 +61,7 @@ def plan_motion_request(request: Any, sources: Sources, max_timeout: float) -> P
         request: Request message.
         sources: Objects of the node.
         max_timeout: Maximum planning time [s].
+        is_cancelled: Function that returns whether to end the search for a path.
 
     Raises:
         RequestError: If the request is not valid, or no motion is found; the message is the reason
@@ -60,7 +74,8 @@ def plan_motion_request(request: Any, sources: Sources, max_timeout: float) -> P
     failure: DlsIkError | None = None
     for goal in goals:
         try:
-            setting, spline = _plan_goal(request, goal, sources, begin + allowed)
+            limits = SearchEnd(begin + allowed, is_cancelled)
+            setting, spline = _plan_goal(request, goal, sources, limits)
         except DlsIkError as error:
             failure = failure or error
             continue
@@ -79,18 +94,18 @@ def _planning_time(given: float, max_timeout: float) -> float:
 
 
 def _plan_goal(
-    request: Any, goal: Any, sources: Sources, deadline: float
+    request: Any, goal: Any, sources: Sources, end: SearchEnd
 ) -> tuple[Setting, JointSpline]:
     setting = read_setting(
         sources, request.group_name, goal_link(goal), request.start_state, read_scaling(request)
     )
     constraints = read_path_constraints(request.path_constraints, setting)
     _check_start(constraints, setting)
-    remaining = max(deadline - time.perf_counter(), 1e-3)
+    remaining = max(end.deadline - time.perf_counter(), 1e-3)
     configurations = goal_configurations(setting, goal, remaining)
     if constraints:
         configurations = _satisfying(constraints, setting, configurations)
-    spline = _search(setting, configurations, constraints, request.num_planning_attempts, deadline)
+    spline = _search(setting, configurations, constraints, request.num_planning_attempts, end)
     link = request.cartesian_speed_limited_link
     if request.max_cartesian_speed > 0.0:
         pose = link_pose_function(setting, link)
@@ -135,7 +150,7 @@ def _satisfying(constraints: PathConstraints, setting: Setting, goals: Array) ->
 
 
 def _search(
-    setting: Setting, goals: Array, constraints: PathConstraints, attempts: int, deadline: float
+    setting: Setting, goals: Array, constraints: PathConstraints, attempts: int, end: SearchEnd
 ) -> JointSpline:
     """Return a timed path to one of several goals (g, n).
 
@@ -150,15 +165,15 @@ def _search(
     choices = [goals] if not constraints else [goal[None] for goal in goals]
     for seed in range(wanted):
         for some in choices:
-            remaining = deadline - time.perf_counter()
+            if end.is_cancelled():
+                raise RequestError(Code.PREEMPTED, "planning was cancelled")
+            remaining = end.deadline - time.perf_counter()
             if remaining <= 0.0:
                 raise RequestError(
                     Code.TIMED_OUT,
                     violation or "no path was found within allowed_planning_time; allow more time",
                 )
-            spline = time_segments(
-                _path(setting, some, seed, remaining), setting.limits, setting.pairs()
-            )
+            spline = time_segments(_path(setting, some, seed, end), setting.limits, setting.pairs())
             if not constraints:
                 return spline
             times = dense_times(spline, CONSTRAINT_INTERVAL)
@@ -175,7 +190,7 @@ def _search(
     raise RequestError(Code.PLANNING_FAILED, violation)
 
 
-def _path(setting: Setting, goals: Array, seed: int, timeout: float) -> Array:
+def _path(setting: Setting, goals: Array, seed: int, end: SearchEnd) -> Array:
     """Return a collision-free path (m, n) to one of several goals (g, n).
 
     Raises:
@@ -185,7 +200,8 @@ def _path(setting: Setting, goals: Array, seed: int, timeout: float) -> Array:
     if world is None or pairs is None:
         return np.array([setting.start, goals[0]])
     limits = path_limits(setting.robot, setting.start, goals, seed=seed)
-    limits = limits._replace(timeout=timeout)
+    remaining = end.deadline - time.perf_counter()
+    limits = limits._replace(timeout=remaining, is_cancelled=end.is_cancelled)
     path = plan_path(world, setting.start, goals, limits, pairs)
     if path.success:
         return path.q

@@ -345,7 +345,7 @@ class ServoCycle:
         # If the controller is paused or in a fault, it refuses the target and gives the reason.
         if self._pending and may_follow:
             pending, self._pending = self._pending, {}  # cleared first: `_apply` may raise
-            for arrival in pending.values():
+            for arrival in sorted(pending.values(), key=lambda each: each.time):
                 self._apply(arm, arrival, now, stamp)
 
     def _advance(self, arm: Arm, now: float, dt: float, positions: JointPositions) -> ServoOutput:

@@ -16,6 +16,7 @@ from rclpy.node import Node
 from std_srvs.srv import SetBool, Trigger
 
 from dls_ik.ros.arm import Arm
+from dls_ik.ros.compatibility import MOVEIT_SERVO, public_name
 from dls_ik.ros.frames import Frames
 from dls_ik.ros.params import Parameters
 from dls_ik.ros.process import SIM_TIME
@@ -26,13 +27,24 @@ from dls_ik.ros.servo.outputs import Outputs
 from dls_ik.ros.servo.redundancy import RedundancyTopics, RelativePoseTopic
 from dls_ik.ros.servo.rivals import RivalMonitor, publisher_names
 from dls_ik.ros.servo.state_monitor import CurrentStateMonitor
-from dls_ik.ros.servo.target_buffer import Arrival, TargetBuffer, target_topics
+from dls_ik.ros.servo.target_buffer import (
+    COMMAND_TYPES,
+    TOPIC_OF_TYPE,
+    Arrival,
+    TargetBuffer,
+    target_topics,
+)
 from dls_ik.ros.servo.target_marker import build_marker
 from dls_ik.ros.subscriptions import CHECK_PERIOD, call_every
 from dls_ik.ros.util import Throttle
 from dls_ik.servo import Controller, ServoState
 from dls_ik.servo.motion import StopPath
 from dls_ik.text import listing
+
+try:
+    from moveit_msgs.srv import ServoCommandType
+except ImportError:  # Humble
+    ServoCommandType = None
 
 MAX_CLOCK_SPREAD = 5e-4  # [s] maximum time between readings that count as simultaneous
 MAX_CLOCK_READS = 4  # maximum number of attempts to read both clocks within MAX_CLOCK_SPREAD
@@ -54,6 +66,8 @@ MAX_BUSY_CYCLES = 100  # consecutive cycles without a pause before real-time pri
 MIDDLEWARE_THREAD_NAMES = ("dds.udp", "dds.shm", "dds.tcp", "dds.asyn", "dds.ev")
 
 PAUSE_SERVICE, RESET_SERVICE = "~/pause", "~/reset"
+START_SERVICE, STOP_SERVICE = "~/start_servo", "~/stop_servo"  # names in MoveIt Servo of Humble
+COMMAND_TYPE_SERVICE = "~/switch_command_type"  # name in MoveIt Servo
 KILLED_NODES = "a node that was killed may be counted for up to 20 s"
 
 
@@ -242,20 +256,32 @@ def middleware_threads() -> list[int]:
 
 
 class ControlServices:
-    """Services of the node that pause, resume and reset the controller, in the next cycle."""
+    """Services of the node that pause, resume and reset the controller, in the next cycle.
 
-    def __init__(self, node: Node, cycle: ServoCycle) -> None:
+    Args:
+        node: Node of the services.
+        cycle: Cycle of the servo loop.
+        compatibility: Value of the parameter `compatibility`, which selects names and services.
+    """
+
+    def __init__(self, node: Node, cycle: ServoCycle, compatibility: str = "") -> None:
         self._cycle = cycle
-        node.create_service(SetBool, PAUSE_SERVICE, self._pause)
+        node.create_service(SetBool, public_name(PAUSE_SERVICE, compatibility), self._pause)
         node.create_service(Trigger, RESET_SERVICE, self._reset)
+        if compatibility == MOVEIT_SERVO:  # MoveIt Servo of Humble has these services
+            node.create_service(Trigger, START_SERVICE, lambda _, answer: self._start(answer))
+            node.create_service(Trigger, STOP_SERVICE, lambda _, answer: self._stop(answer))
 
     def _pause(self, request: Any, response: Any) -> Any:
-        if request.data:
-            words = "paused: the arm stops, and targets are ignored"
-            return self._submit(response, Controller.pause, words)
-        return self._submit(
-            response, Controller.resume, "resumed: the arm continues with the next target"
-        )
+        return self._stop(response) if request.data else self._start(response)
+
+    def _stop(self, response: Any) -> Any:
+        words = "paused: the arm stops, and targets are ignored"
+        return self._submit(response, Controller.pause, words)
+
+    def _start(self, response: Any) -> Any:
+        words = "resumed: the arm continues with the next target"
+        return self._submit(response, Controller.resume, words)
 
     def _reset(self, request: Any, response: Any) -> Any:
         return self._submit(response, Controller.reset, "reset: waiting for a target")
@@ -274,6 +300,35 @@ class ControlServices:
         response.message = words if response.success else ServoState.NO_ROBOT.explanation
         if response.success:
             self._cycle.submit(action)
+        return response
+
+
+class CommandTypeService:
+    """Service ``~/switch_command_type`` of MoveIt Servo.
+
+    Args:
+        node: Node of the service.
+        targets: Buffer that ignores targets of other types from then on.
+        cycle: Cycle of the servo loop; the arm stops when the type changes.
+        selects: Whether the service selects a type. False: it succeeds without an effect, and the
+            arm follows the newest target of any type.
+    """
+
+    def __init__(self, node: Node, targets: TargetBuffer, cycle: ServoCycle, selects: bool) -> None:
+        self._targets, self._cycle, self._selects = targets, cycle, selects
+        if ServoCommandType is None:
+            return
+        request = ServoCommandType.Request
+        self._names = {int(getattr(request, name)): name for name in COMMAND_TYPES}
+        node.create_service(ServoCommandType, COMMAND_TYPE_SERVICE, self._switch)
+
+    def _switch(self, request: Any, response: Any) -> Any:
+        name = self._names.get(request.command_type, "")
+        response.success = bool(name) and COMMAND_TYPES[name] in TOPIC_OF_TYPE.values()
+        if response.success and self._selects and self._targets.command_type != name:
+            self._targets.command_type = name
+            reason = f"~/switch_command_type has selected {name}"
+            self._cycle.submit(partial(Controller.stop, reason=reason))
         return response
 
 
@@ -373,11 +428,14 @@ class ServoLoop:
         )
         self.monitor = Monitor(node, parameters, self._states, self.cycle.lag)
         Markers(node, lambda: self.monitor.report)
-        ControlServices(node, self.cycle)
+        compatibility = parameters.compatibility
+        ControlServices(node, self.cycle, compatibility)
         foreign = [topic for topic in outputs.topics if topic != self._states.topic]
         tips = parameters.stream_tips()
-        ConflictMonitor(node, self._log, foreign, target_topics(tips))
-        self.targets = targets = TargetBuffer(node, self._log, tips)
+        ConflictMonitor(node, self._log, foreign, target_topics(tips, compatibility))
+        self.targets = targets = TargetBuffer(node, self._log, tips, compatibility)
+        if compatibility or parameters.move_group_interface:
+            CommandTypeService(node, targets, self.cycle, bool(compatibility))
         RivalMonitor(node, targets.rivals)
         targets.subscribe(parameters.twist_frame)
         RedundancyTopics(node, self.cycle.submit, self.cycle.joint_names, self._log)

@@ -6,7 +6,7 @@ The messages are reused: each cycle fills the same message objects in place.
 """
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -21,9 +21,15 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from dls_ik.core.types import Array
 from dls_ik.errors import OptionError
-from dls_ik.ros.params import JOINT_STATE, JOINT_TRAJECTORY, POSITION_ARRAY, Parameters
+from dls_ik.ros.params import (
+    JOINT_STATE,
+    JOINT_TRAJECTORY,
+    POSITION_ARRAY,
+    VELOCITY_ARRAY,
+    Parameters,
+)
 from dls_ik.ros.servo.state_monitor import JOINT_STATES_TOPIC, Echo
-from dls_ik.ros.servo.target_buffer import TARGET_TOPICS
+from dls_ik.ros.servo.target_buffer import target_topics
 from dls_ik.servo.knots import Knots
 from dls_ik.solver.trajectory import NANOSECONDS_PER_SECOND
 from dls_ik.text import listing
@@ -36,6 +42,7 @@ class OutputSpec(NamedTuple):
 
     names: tuple[str, ...]  # (n,) joint names of the drivers
     period: float  # [s] period of the loop
+    has_accelerations: bool = False  # whether points of trajectories have accelerations
 
 
 def writable(message: Any, name: str, n: int) -> Array:
@@ -100,7 +107,9 @@ class JointTrajectoryOutput:
     the same stop trajectory.
 
     The points have no velocities if there is only one point, or if the arm has no acceleration
-    limits. Between points without velocities the controller interpolates linearly.
+    limits. Between points without velocities the controller interpolates linearly. With the
+    parameter `trajectory_accelerations`, points with velocities also have accelerations, with which
+    the controller interpolates by quintics.
 
     Args:
         spec: Joint names and period.
@@ -111,6 +120,7 @@ class JointTrajectoryOutput:
 
     def __init__(self, spec: OutputSpec) -> None:
         self._n, self._period = len(spec.names), spec.period
+        self._has_accelerations = spec.has_accelerations
         # Points with velocities, and points without velocities; all messages reuse these points.
         self._pools: tuple[list[_Point], list[_Point]] = ([], [])
         self._message = JointTrajectory(joint_names=list(spec.names))
@@ -130,12 +140,15 @@ class JointTrajectoryOutput:
             knots = Knots(np.array([self._period]), q[None], velocity[None], True)
         pool = self._pools[knots.is_linear]
         for _ in range(len(knots.times) - len(pool)):
-            pool.append(_Point(self._n, not knots.is_linear))
+            pool.append(_Point(self._n, not knots.is_linear, self._has_accelerations))
         points = pool[: len(knots.times)]
         for point, time, row, rate in zip(
             points, knots.times.tolist(), knots.q, knots.v, strict=True
         ):
             point.fill(time, row, rate)
+        if self._has_accelerations and not knots.is_linear:
+            for point, a in zip(points, knots.knot_accelerations(), strict=True):
+                point.set_accelerations(a)
         self._message.points = [point.message for point in points]
         return self._message
 
@@ -146,12 +159,22 @@ class _Point:
     Args:
         n: Number of joints.
         has_velocities: Whether the point has velocities.
+        has_accelerations: Whether the point has accelerations, if it has velocities.
     """
 
-    def __init__(self, n: int, has_velocities: bool) -> None:
+    def __init__(self, n: int, has_velocities: bool, has_accelerations: bool = False) -> None:
         self.message = JointTrajectoryPoint()
         self._positions = writable(self.message, "positions", n)
         self._velocities = writable(self.message, "velocities", n) if has_velocities else None
+        has_accelerations = has_accelerations and has_velocities
+        self._accelerations = (
+            writable(self.message, "accelerations", n) if has_accelerations else None
+        )
+
+    def set_accelerations(self, a: Array) -> None:
+        """Set the accelerations a (n,)."""
+        if self._accelerations is not None:
+            self._accelerations[:] = a
 
     def fill(self, time: float, q: Array, v: Array) -> None:
         """Set the time from the start [s], the positions q (n,) and the velocities v (n,)."""
@@ -190,10 +213,43 @@ class PositionArrayOutput:
         return self._message
 
 
+class VelocityArrayOutput:
+    """Message type Float64MultiArray: joint velocities, in the order of the receiving controller.
+
+    The velocities are the mean velocities of the command in the cycle, so that an arm that moves at
+    each of them for one period reaches the commanded positions.
+
+    Args:
+        spec: Joint names and period.
+    """
+
+    message_type = Float64MultiArray
+    default_topic = "forward_velocity_controller/commands"
+
+    def __init__(self, spec: OutputSpec) -> None:
+        self._message = Float64MultiArray()
+        self._velocity = writable(self._message, "data", len(spec.names))
+
+    def fill(self, q: Array, velocity: Array, stamp: int, knots: Knots | None = None) -> Any:
+        """Write a command to the message, and return the message.
+
+        All calls return the same message object.
+
+        Args:
+            q: Not used.
+            velocity: (n,) joint velocities [rad/s or m/s].
+            stamp: Not used.
+            knots: Not used.
+        """
+        self._velocity[:] = velocity
+        return self._message
+
+
 OUTPUT_CLASSES: dict[str, Any] = {
     JOINT_STATE: JointStateOutput,
     JOINT_TRAJECTORY: JointTrajectoryOutput,
     POSITION_ARRAY: PositionArrayOutput,
+    VELOCITY_ARRAY: VelocityArrayOutput,
 }
 
 
@@ -272,7 +328,9 @@ class Outputs:
         self.has_trajectory = JOINT_TRAJECTORY in parameters.output_type
         self.points = parameters.trajectory_points
         self.has_stop_trajectory = self.has_trajectory and self.points != 1
-        _check_topics(node, parameters.output_type, self.topics)
+        read = {JOINT_STATES_TOPIC: JointState}
+        read |= target_topics(parameters.stream_tips(), parameters.compatibility)
+        _check_topics(node, parameters.output_type, self.topics, read)
         driven = (JointStateOutput, node.resolve_topic_name(JOINT_STATES_TOPIC))
         self._is_echoed = [pair == driven for pair in zip(kinds, self.topics, strict=True)]
         self.echo = Echo() if any(self._is_echoed) else None
@@ -298,7 +356,10 @@ class Outputs:
             OptionError: If `output_joints` or `output_names` do not fit the chain.
         """
         joints = self.joints(chain)
-        spec = OutputSpec(joints.names, 1.0 / self._parameters.rate)
+        period, has_accelerations = (
+            1.0 / self._parameters.rate, self._parameters.trajectory_accelerations
+        )  # fmt: skip
+        spec = OutputSpec(joints.names, period, has_accelerations)
         self._order = joints.order
         self._outputs = [kind(spec) for kind in self._kinds]
 
@@ -337,13 +398,16 @@ def _resolved(node: Node, topic: str) -> str:
     return str(node.resolve_topic_name(topic))
 
 
-def _check_topics(node: Node, types: Sequence[str], topics: Sequence[str]) -> None:
+def _check_topics(
+    node: Node, types: Sequence[str], topics: Sequence[str], read: Mapping[str, Any]
+) -> None:
     """Check that the topics of the outputs conflict neither with each other nor with subscriptions.
 
     Args:
         node: Node that publishes the outputs.
         types: Values of the parameter `output_type`.
         topics: Topic of each output, after remapping.
+        read: Message types by topic to which the node subscribes.
 
     Raises:
         OptionError: If two outputs have the same topic, or if the node subscribes to the topic of
@@ -355,7 +419,7 @@ def _check_topics(node: Node, types: Sequence[str], topics: Sequence[str]) -> No
             f"two outputs have the same topic {', '.join(twice)}; give each output_type its own "
             "topic in output_topic"
         )
-    for name, message_type in {JOINT_STATES_TOPIC: JointState, **TARGET_TOPICS}.items():
+    for name, message_type in read.items():
         subscribed = node.resolve_topic_name(name)
         for output_type, topic in zip(types, topics, strict=True):
             kind = OUTPUT_CLASSES[output_type]

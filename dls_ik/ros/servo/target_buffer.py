@@ -16,12 +16,14 @@ import numpy as np
 from geometry_msgs.msg import PoseArray, PoseStamped, Twist, TwistStamped
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 
 from dls_ik.core.types import Array
 from dls_ik.errors import FrameError, OptionError, PoseError, StaleTargetError
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.cdr import PoseStampedView
+from dls_ik.ros.compatibility import public_name
 from dls_ik.ros.endpoints import type_name
 from dls_ik.ros.frames import (
     Frames,
@@ -41,6 +43,7 @@ from dls_ik.ros.servo.freshness import (
     target_freshness,
     transit_time,
 )
+from dls_ik.ros.servo.joint_messages import JointJog, follow_joint_message
 from dls_ik.ros.servo.rivals import RivalTargets
 from dls_ik.ros.subscriptions import (
     CHECK_PERIOD,
@@ -57,6 +60,10 @@ TARGET_TOPICS = {
     "target_twist": TwistStamped,
     "target_trajectory": PoseArray,
 }
+JOINT_TOPICS: dict[str, Any] = {"target_joint": JointState} | (
+    {} if JointJog is None else {"target_joint_jog": JointJog}
+)
+JOINT_MESSAGES = tuple(JOINT_TOPICS.values())
 TWIST_TOPIC = "target_twist"
 RELATIVE_TOPIC = "target_relative"  # pose of the second tip in the frame of the first
 POSE_TYPES = (PoseStampedView, PoseStamped)  # received messages; arguments of `TargetBuffer.store`
@@ -87,6 +94,13 @@ TOPIC_OF_TYPE: Mapping[type, str] = {
     TwistStamped: "target_twist",
     PoseArray: "target_trajectory",
     OversizedTrajectory: "target_trajectory",
+    **{kind: topic for topic, kind in JOINT_TOPICS.items()},
+}
+# Topics of targets that `~/switch_command_type` selects, by the names of its constants.
+COMMAND_TYPES = {
+    "JOINT_JOG": "target_joint_jog",
+    "TWIST": "target_twist",
+    "POSE": "target_pose",
 }
 
 
@@ -128,8 +142,8 @@ class Arrival(NamedTuple):
         Raises:
             StaleTargetError: If the target has a stamp, but ROS time is not known yet.
         """
-        is_twist = isinstance(self.message, TwistStamped)
-        return target_age(self.stamp, clock, now - self.time, is_twist)
+        is_velocity = isinstance(self.message, TwistStamped) or _is_jog(self.message)
+        return target_age(self.stamp, clock, now - self.time, is_velocity)
 
 
 class TargetBuffer:
@@ -142,11 +156,21 @@ class TargetBuffer:
         node: Node of the subscriptions.
         log: Log of the node.
         tips: Names of the tips that follow targets, if there are several.
+        compatibility: Value of the parameter `compatibility`, which selects the names of topics.
+
+    Attributes:
+        topics: Message types of targets by topic.
+        command_type: Name in COMMAND_TYPES of the only type of targets that is accepted; empty: all
+            types. Trajectories and joint positions are always accepted.
     """
 
-    def __init__(self, node: Node, log: Throttle, tips: Sequence[str] = ()) -> None:
+    def __init__(
+        self, node: Node, log: Throttle, tips: Sequence[str] = (), compatibility: str = ""
+    ) -> None:
         self._node, self._log, self._tips = node, log, tuple(tips)
-        self.topics = target_topics(tips)
+        self._compatibility = compatibility
+        self.topics = target_topics(tips, compatibility)
+        self.command_type = ""
         self._receiver = MessageReceiver(node, log)
         self._lock = threading.Lock()
         self._is_closed = False
@@ -164,13 +188,17 @@ class TargetBuffer:
         node, log, receiver = self._node, self._log, self._receiver
         for tip in self._tips or (None,):
             keep = self._keep if tip is None else self._keeper((tip, None))
-            pose, twist, trajectory = (topic_of(name, tip) for name in TARGET_TOPICS)
+            names = (public_name(name, self._compatibility) for name in TARGET_TOPICS)
+            pose, twist, trajectory = (topic_of(name, tip) for name in names)
             subscribe_bounded(node, PoseStamped, pose, keep, STREAM_QOS, log, receiver=receiver)
             store = partial(self._store_trajectory, topic=trajectory, address=(tip, None))
             node.create_subscription(
                 PoseArray, trajectory, with_time(store), TRAJECTORY_QOS, raw=True
             )
             TwistSubscription(node, log, twist_frame, keep, receiver, twist)
+        for name, kind in JOINT_TOPICS.items():
+            topic = public_name(name, self._compatibility)
+            subscribe_bounded(node, kind, topic, self._keep, STREAM_QOS, log, receiver=receiver)
 
     def store(self, message: Any, sent: int = 0) -> None:
         """Store a target of the interactive marker, and wake the loop; callable from any thread.
@@ -250,6 +278,9 @@ class TargetBuffer:
             topic: Topic on which the target arrived; empty: the topic for messages of its type.
             address: Tip of the target, and link to which it is relative.
         """
+        name = topic or TOPIC_OF_TYPE[type(message)]
+        if self._is_other_type(name):
+            return
         with self._lock:
             before = self._newest.get(address)
             number = before.number + 1 if before else 1
@@ -257,7 +288,24 @@ class TargetBuffer:
             delay = transit_time(sent, time.time_ns(), self._delays.delay(sent, now))
             self._newest[address] = Arrival(message, now, number, delay, *address)
         if not self._tips:  # different tips may have targets of different types
-            self.rivals.note(topic or TOPIC_OF_TYPE[type(message)], now)
+            self.rivals.note(public_name(name, self._compatibility), now)
+
+    def _is_other_type(self, name: str) -> bool:
+        """Return whether targets of a topic are not accepted; log a warning if so.
+
+        Args:
+            name: Name of the topic without `compatibility`.
+        """
+        accepted = self.command_type
+        if not accepted or name not in COMMAND_TYPES.values() or name == COMMAND_TYPES[accepted]:
+            return False
+        topic = self._node.resolve_topic_name(public_name(name, self._compatibility))
+        self._log.warn(
+            f"type of {name}",
+            f"ignored a target on {topic}: ~/switch_command_type has selected {accepted}; select "
+            "the type of this topic first",
+        )
+        return True
 
     def _store_trajectory(
         self, data: bytes, sent: int = 0, *, topic: str, address: Address
@@ -350,24 +398,32 @@ class TwistSubscription:
         self._store(stamped, sent)
 
 
-def target_topics(tips: Sequence[str]) -> dict[str, Any]:
+def _is_jog(message: Any) -> bool:
+    """Return whether a message contains joint velocities or displacements."""
+    return JointJog is not None and isinstance(message, JointJog)
+
+
+def target_topics(tips: Sequence[str], compatibility: str = "") -> dict[str, Any]:
     """Return the message type of each topic of targets by its name.
 
     Args:
         tips: Names of the tips that follow targets, if there are several.
+        compatibility: Value of the parameter `compatibility`, which selects the names of topics.
 
     Raises:
         OptionError: If two tips have the same topics.
     """
+    of_tips = {public_name(name, compatibility): kind for name, kind in TARGET_TOPICS.items()}
+    of_joints = {public_name(name, compatibility): kind for name, kind in JOINT_TOPICS.items()}
     if not tips:
-        return dict(TARGET_TOPICS)
-    topics = {topic_of(name, tip): kind for tip in tips for name, kind in TARGET_TOPICS.items()}
-    if len(topics) < len(tips) * len(TARGET_TOPICS):
+        return of_tips | of_joints
+    topics = {topic_of(name, tip): kind for tip in tips for name, kind in of_tips.items()}
+    if len(topics) < len(tips) * len(of_tips):
         raise OptionError(
             f"the tips {listing(tips)} differ only in characters that are not valid in names of "
             "topics; rename a link, or give the group other tips"
         )
-    return {**topics, RELATIVE_TOPIC: PoseStamped}
+    return {**topics, **of_joints, RELATIVE_TOPIC: PoseStamped}
 
 
 def topic_of(name: str, tip: str | None) -> str:
@@ -399,6 +455,7 @@ def apply_target(
 
     Raises:
         PoseError: If the target is not valid.
+        JointValueError: If joint velocities or positions are not valid.
         StaleTargetError: If the stamp is too old, or in the future.
         HeldError: If the controller is paused or in a fault.
         FrameError: If the frame of the target is unknown.
@@ -418,6 +475,7 @@ def _follow(
     The arguments are those of :func:`apply_target`.
     """
     tree, base, message, tip = arm.tree, arm.robot.base, arrival.message, arrival.tip
+    scale = arm.parameters.command_scale()
 
     def T_base_frame() -> Array:
         T_root_frame = frames.T_root_frame(message.header.frame_id, tree, joint_values)
@@ -435,11 +493,15 @@ def _follow(
     elif isinstance(message, POSE_TYPES):
         T_base_tip = frames.pose_in_base(message, tree, base, joint_values)
         arm.controller.follow_pose(T_base_tip, now, age, tip)
+    elif isinstance(message, JOINT_MESSAGES):
+        follow_joint_message(arm.controller, message, scale.joint, now, age)
     elif isinstance(message, TwistStamped):
         v, w = message.twist.linear, message.twist.angular
         is_tip_frame = strip_slash(message.header.frame_id) == (tip or arm.robot.tip)
         R = None if is_tip_frame else T_base_frame()[:3, :3]
-        arm.controller.follow_twist(np.array([v.x, v.y, v.z, w.x, w.y, w.z]), now, R, age, tip)
+        units = np.repeat([scale.linear, scale.rotational], 3)
+        V = units * np.array([v.x, v.y, v.z, w.x, w.y, w.z])
+        arm.controller.follow_twist(V, now, R, age, tip)
     else:
         _check_length(message)
         T = T_base_frame()
