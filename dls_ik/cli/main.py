@@ -36,7 +36,13 @@ SECTIONS: dict[str, dict[str, str]] = {
         "bench": "Compare methods on random poses.",
     },
     "View": {"view": "Show an arm in the browser, and drag it."},
-    "Node": {"call": "Send a request to a node.", "stream": "Send targets to a node."},
+    "Node": {
+        "call": "Send a request to a node.",
+        "stream": "Send targets to a node.",
+        "record": "Record targets and motion of a node.",
+        "replay": "Replay a recording to a node.",
+        "waypoint": "Save positions of an arm, and go there.",
+    },
     "Setup": {"doctor": "Check the installation."},
 }
 
