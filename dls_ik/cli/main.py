@@ -26,6 +26,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "fk": "Show the pose of the tip at joint positions.",
         "solve": "Find joint positions for a pose.",
         "path": "Turn a file of poses into a trajectory.",
+        "episode": "Convert poses of a data set to joints.",
         "reachability": "Map what an arm reaches.",
         "collisions": "Show collision pairs and statistics.",
     },
