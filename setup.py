@@ -116,6 +116,8 @@ setup(
         "demo": ["matplotlib>=3.5", "rich>=12"],
         "zarr": ["zarr>=3"],
         "bag": ["rosbags>=0.10"],
+        "record": ["mcap>=1.1", "rosbags>=0.10"],
+        "lerobot": ["pyarrow>=12"],
         "notebook": ["ipykernel>=6", "ipywidgets>=8", "matplotlib>=3.5", "nbclient>=0.9"],
         "docs": ["furo", "latex2mathml>=3.77", "myst-parser>=2", "sphinx>=7", "ziamath>=0.12"],
         "descriptions": ["robot_descriptions>=1.20", "xacro>=2"],

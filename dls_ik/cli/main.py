@@ -26,6 +26,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "fk": "Show the pose of the tip at joint positions.",
         "solve": "Find joint positions for a pose.",
         "path": "Turn a file of poses into a trajectory.",
+        "episode": "Convert poses of a data set to joints.",
         "reachability": "Map what an arm reaches.",
         "collisions": "Show collision pairs and statistics.",
     },
@@ -36,7 +37,13 @@ SECTIONS: dict[str, dict[str, str]] = {
         "bench": "Compare methods on random poses.",
     },
     "View": {"view": "Show an arm in the browser, and drag it."},
-    "Node": {"call": "Send a request to a node.", "stream": "Send targets to a node."},
+    "Node": {
+        "call": "Send a request to a node.",
+        "stream": "Send targets to a node.",
+        "record": "Record targets and motion of a node.",
+        "replay": "Replay a recording to a node.",
+        "waypoint": "Save positions of an arm, and go there.",
+    },
     "Setup": {"doctor": "Check the installation."},
 }
 

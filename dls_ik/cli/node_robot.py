@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -172,3 +173,8 @@ def _described(chosen: ChosenRobot) -> DescribedRobot:
     from dls_ik.ros.robot_source import DescribedRobot
 
     return DescribedRobot(chosen.read(), find_urdf(chosen.name))
+
+
+def own_robot(named: str | None) -> Callable[[str | None, str | None], DescribedRobot] | None:
+    """Return a function of base and tip that returns a robot named on the command line."""
+    return None if named is None else lambda base, tip: _described(ChosenRobot(named, base, tip))

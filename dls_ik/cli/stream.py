@@ -23,7 +23,7 @@ from dls_ik.cli.node_robot import RobotPicture, described_urdf, robot_to_draw
 from dls_ik.cli.options import POSITIVE, SECONDS_RANGE, Vector, text_option
 from dls_ik.cli.pose import ChosenPose, PoseFile, pose_options, read_poses, warn_far_poses
 from dls_ik.cli.terminal import stdout_console
-from dls_ik.model.rotations import inverse, quaternion_from_rotation
+from dls_ik.model.rotations import inverse
 from dls_ik.tables import print_pairs
 from dls_ik.text import scaled
 
@@ -37,7 +37,6 @@ RUN_IN_SHARE = 0.25  # duration of the motion between centre and circle, relativ
 PLANE_AXES = {"xy": (0, 1), "xz": (0, 2), "yz": (1, 2)}  # indices of the axes of each plane
 LINE_PERIOD = 0.1  # period of updates of the line on stderr [s]
 GREEN_STATES = ("FOLLOWING", "REACHED", "JOINT_MOTION")  # states shown in green
-POSE_FIELDS = ("x", "y", "z", "qx", "qy", "qz", "qw")
 BAG = ".bag"
 
 
@@ -400,16 +399,17 @@ def print_summary(found: dict[str, Any]) -> None:
 
 def write_record(path: str, outcome: StreamOutcome) -> None:
     """Write a CSV file with a line per cycle of the node: target, tip, errors, state, joints."""
+    from dls_ik.ros.recording.tables import pose_cells, table_header
+
     names = sorted({name for row in outcome.rows for name in row.q})
-    heads = [f"{name}_{part}" for name in ("target", "tip") for part in POSE_FIELDS]
 
     def write(part: Path) -> None:
         with part.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
-            writer.writerow(["t", "state", *heads, "position_error", "rotation_error", *names])
+            writer.writerow(table_header(names))
             for row in outcome.rows:
                 joints = [row.q.get(name, "") for name in names]
-                poses = [*_pose_cells(row.target), *_pose_cells(row.tip)]
+                poses = [*pose_cells(row.target), *pose_cells(row.tip)]
                 errors = ["" if np.isnan(error) else error for error in row.errors()]
                 t = f"{row.time - outcome.begin:.6f}"
                 writer.writerow([t, row.state, *poses, *errors, *joints])
@@ -454,13 +454,6 @@ def record_bag(
     placed = [topic._replace(name=namespace + topic.name) for topic in topics]
     output.write_whole(path, lambda part: bag.write_bag(part, "sqlite3", placed))
     click.echo(f"record: {path}", err=True)
-
-
-def _pose_cells(T: Array | None) -> list[Any]:
-    """Return the cells of a CSV file for a pose: position and quaternion; empty cells for None."""
-    if T is None:
-        return [""] * len(POSE_FIELDS)
-    return [*T[:3, 3].tolist(), *quaternion_from_rotation(T[:3, :3])]
 
 
 def _draw_or_keep(path: str, drawn: RobotPicture, outcome: StreamOutcome, keep: bool) -> None:

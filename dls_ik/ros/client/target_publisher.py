@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import takewhile
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped, TwistStamped
@@ -82,19 +82,22 @@ class NodeMonitor:
     Args:
         node: ROS node of the client.
         name: Name of the monitored node.
+        topics: Names of the topics of status, tip pose and joint states; None: the names without
+            remapping.
     """
 
-    def __init__(self, node: Node, name: str) -> None:
+    def __init__(self, node: Node, name: str, topics: tuple[str, str, str] | None = None) -> None:
         self.rows: list[CycleRow] = []
         self.target: tuple[str, Array] | None = None  # frame and pose of the last sent target
         self.state, self.message, self.state_time = UNKNOWN_STATE, "", -np.inf
         self.q: dict[str, float] = {}
         self._recent: deque[tuple[tuple[int, int], dict[str, float]]] = deque(maxlen=RECENT)
         subscribe = partial(subscribe_bounded, node, log=Throttle(node))
+        status, tip, joints = topics or (f"{name}/status", f"{name}/tip_pose", "joint_states")
         if ServoStatus is not None:
-            subscribe(ServoStatus, f"{name}/status", self._take_status, QUEUE)
-        subscribe(PoseStamped, f"{name}/tip_pose", self._take_tip, QUEUE)
-        subscribe(JointState, "joint_states", self._take_joints, qos_profile_sensor_data)
+            subscribe(ServoStatus, status, self._take_status, QUEUE)
+        subscribe(PoseStamped, tip, self._take_tip, QUEUE)
+        subscribe(JointState, joints, self._take_joints, qos_profile_sensor_data)
 
     def refusal(self, begin: float) -> str:
         """Return the reason why the node refuses the targets of a stream.
@@ -264,6 +267,16 @@ class TargetPublisher:
         )
 
 
+class StreamPublisher(Protocol):
+    """Publisher of the targets of a stream."""
+
+    monitor: NodeMonitor
+    sent: int  # number of sent targets
+
+    def stop(self) -> None:
+        """Stop the arm."""
+
+
 class StreamOutcome(NamedTuple):
     """Result of a stream of targets."""
 
@@ -312,7 +325,7 @@ def stream_poses(
             yield last + k / rate
             publisher.send_pose(poses[-1], frame)
 
-    return _stream(publisher, messages(), last, last + patience, update, has_goal=True)
+    return run_stream(publisher, messages(), last, last + patience, update, has_goal=True)
 
 
 def stream_twist(
@@ -340,11 +353,11 @@ def stream_twist(
             publisher.send_twist(V, frame)
         yield duration
 
-    return _stream(publisher, messages(), duration, np.inf, update, has_goal=False)
+    return run_stream(publisher, messages(), duration, np.inf, update, has_goal=False)
 
 
-def _stream(
-    publisher: TargetPublisher,
+def run_stream(
+    publisher: StreamPublisher,
     messages: Iterator[float],
     last: float,
     latest: float,

@@ -1,0 +1,189 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
+"""Joint motions of a running node by its actions, within its limits and collision-free."""
+
+import time
+from typing import Any
+
+import numpy as np
+from rclpy.action import ActionClient
+
+from dls_ik.core.types import Array
+from dls_ik.errors import DlsIkError
+from dls_ik.ros.arm import controller_options
+from dls_ik.ros.client.connection import NoAnswerError, ServiceMissingError, wait_until
+from dls_ik.ros.client.constraints import task_constraints
+from dls_ik.ros.client.target_publisher import ignore_sigint
+from dls_ik.ros.planning.setting import DEFAULT_VELOCITY
+from dls_ik.ros.recording.running_node import RunningNode
+from dls_ik.servo import ControllerOptions
+from dls_ik.servo.joint_motion import MotionLimits
+from dls_ik.servo.joint_spline import JointSpline
+from dls_ik.servo.options import motion_limits
+from dls_ik.servo.spline_timing import time_segments
+from dls_ik.solver.trajectory import NANOSECONDS_PER_SECOND
+
+# Actions in the namespace of the node
+FOLLOW_NAME = "follow_joint_trajectory"
+MOVE_NAME = "move_to_pose"
+SAME_POSITION = 1e-4  # [rad or m] an arm that is closer to its goal does not move
+RESULT_TIMEOUT = 30.0  # [s] maximum time after the planned end of a motion until its result
+PLANNING_TIMEOUT = 120.0  # [s] maximum time until the result of a motion that the node plans
+COLLISION_WORDS = "would collide"  # part of the reason of a trajectory that is not collision-free
+
+
+class MotionRefusedError(DlsIkError):
+    """A motion that the node refused or aborted; the message gives its reason."""
+
+
+class JointMotion:
+    """Joint motions of a node.
+
+    Args:
+        source: Connection to the node.
+
+    Raises:
+        ServiceMissingError: If the node does not serve the action.
+        DlsIkError: If the robot of the node is not known.
+    """
+
+    def __init__(self, source: RunningNode) -> None:
+        from control_msgs.action import FollowJointTrajectory
+
+        self._source, self.robot = source, source.described.robot
+        self._names = source.message_names
+        self._goal_type = FollowJointTrajectory.Goal
+        self._follow = ActionClient(
+            source.node, FollowJointTrajectory, f"{source.name}/{FOLLOW_NAME}"
+        )
+        deadline = time.monotonic() + source.patience
+        if not wait_until(self._follow.server_is_ready, deadline):
+            raise ServiceMissingError(
+                f"no action {source.full_name}/{FOLLOW_NAME}; start the node with "
+                "motion_actions:=true, and install control_msgs"
+            )
+        self.limits = joint_limits(source)
+
+    def positions(self) -> Array:
+        """Return the current joint positions (n,) [rad or m]."""
+        found = self._source.positions()
+        return np.array([found[name] for name in self._names])
+
+    def move_to(self, q: Array) -> str:
+        """Move to joint positions, straight if possible, otherwise around obstacles.
+
+        Args:
+            q: (n,) joint positions [rad or m].
+
+        Returns:
+            Remark about the motion; empty for a straight motion.
+
+        Raises:
+            MotionRefusedError: If the node finds no motion, or aborts it.
+        """
+        if np.abs(self.positions() - q).max() < SAME_POSITION:
+            return ""
+        try:
+            self.follow(self._straight(q))
+            return ""
+        except MotionRefusedError as error:
+            if COLLISION_WORDS not in str(error):
+                raise
+            reason = str(error)
+        self._move_tip(self.robot.fk(q))
+        if np.abs(self.positions() - q).max() > SAME_POSITION:
+            self.follow(self._straight(q))
+        return f"not straight: {reason}"
+
+    def follow(self, spline: JointSpline) -> None:
+        """Move along a trajectory from the current positions, and wait for the end.
+
+        Raises:
+            MotionRefusedError: If the node refuses the trajectory, or aborts the motion.
+        """
+        goal = self._goal_type()
+        fill_trajectory(goal.trajectory, self.robot.joint_names, spline)
+        result = self._run(self._follow, goal, spline.duration + RESULT_TIMEOUT)
+        if result.error_code:
+            raise MotionRefusedError(result.error_string or f"code {result.error_code}")
+
+    def _straight(self, q: Array) -> JointSpline:
+        """Return the fastest straight motion to q (n,), whose first point is later than 0."""
+        spline = time_segments(np.array([self.positions(), q]), self.limits)
+        return JointSpline(spline.times, spline.q, spline.v)
+
+    def _move_tip(self, T: Array) -> None:
+        """Move the tip to a pose ``T_base_tip`` (4, 4) by ~/move_to_pose.
+
+        Raises:
+            MotionRefusedError: If the node does not serve the action, or refuses the goal.
+        """
+        from moveit_msgs.action import MoveGroup
+        from moveit_msgs.msg import MotionPlanRequest
+
+        source = self._source
+        action = ActionClient(source.node, MoveGroup, f"{source.name}/{MOVE_NAME}")
+        if not wait_until(action.server_is_ready, time.monotonic() + source.patience):
+            raise MotionRefusedError(f"no action {source.full_name}/{MOVE_NAME}")
+        constraints = task_constraints(None, T, self.robot.tip, self.robot.base)
+        request = MotionPlanRequest(goal_constraints=[constraints], allowed_planning_time=5.0)
+        result = self._run(action, MoveGroup.Goal(request=request), PLANNING_TIMEOUT)
+        if result.error_code.val != result.error_code.SUCCESS:
+            reason = getattr(result.error_code, "message", "")
+            raise MotionRefusedError(reason or f"code {result.error_code.val}")
+
+    def _run(self, action: Any, goal: Any, timeout: float) -> Any:
+        """Send a goal, and return its result; Ctrl-C cancels the goal, so that the arm stops.
+
+        Raises:
+            NoAnswerError: If no result arrives within `timeout` [s].
+            MotionRefusedError: If the goal is not accepted.
+        """
+        sent = action.send_goal_async(goal)
+        if not wait_until(sent.done, time.monotonic() + self._source.patience):
+            raise NoAnswerError("the node does not answer a goal")
+        handle = sent.result()
+        if not handle.accepted:
+            raise MotionRefusedError("the node rejects the goal; its log has the reason")
+        ended = handle.get_result_async()
+        try:
+            if not wait_until(ended.done, time.monotonic() + timeout):
+                raise NoAnswerError(f"no result of a motion within {timeout:.3g} s")
+        except BaseException:
+            with ignore_sigint():  # a second Ctrl-C must not keep the arm from being stopped
+                handle.cancel_goal_async()
+                wait_until(ended.done, time.monotonic() + self._source.patience)
+            raise
+        return ended.result().result
+
+
+def joint_limits(source: RunningNode) -> MotionLimits:
+    """Return the limits of joint motions that a node permits, by its robot and its parameters.
+
+    Raises:
+        DlsIkError: If the parameter `scale` is 0, or the robot of the node is not known.
+    """
+    robot, parameters = source.described.robot, source.parameters
+    options = ControllerOptions(**controller_options(robot, parameters))
+    if options.scale == 0.0:
+        raise DlsIkError("the parameter scale of the node is 0; set it above 0 to move the arm")
+    acceleration, jerk = motion_limits(options, robot)
+    velocity = np.where(np.isfinite(robot.velocity), robot.velocity, DEFAULT_VELOCITY)
+    return MotionLimits(options.scale * velocity, options.scale * acceleration, jerk)
+
+
+def fill_trajectory(message: Any, names: tuple[str, ...], spline: JointSpline) -> None:
+    """Fill a ``trajectory_msgs/JointTrajectory`` with the points of a trajectory.
+
+    The first point is left out, since the motion starts at the current position.
+    """
+    from trajectory_msgs.msg import JointTrajectoryPoint
+
+    message.joint_names = list(names)
+    for t, q, v in zip(spline.times[1:], spline.q[1:], spline.v[1:], strict=True):
+        point = JointTrajectoryPoint(positions=q.tolist(), velocities=v.tolist())
+        duration = round(float(t) * NANOSECONDS_PER_SECOND)
+        point.time_from_start.sec, point.time_from_start.nanosec = divmod(
+            duration, NANOSECONDS_PER_SECOND
+        )
+        message.points.append(point)

@@ -1,0 +1,232 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
+"""Replay of recorded targets and joint positions to a running node."""
+
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+
+from dls_ik.core.se3 import difference, moved
+from dls_ik.ros.client.connection import ServiceMissingError, wait_until
+from dls_ik.ros.client.target_publisher import NodeMonitor, StreamOutcome, run_stream
+from dls_ik.ros.frames import fill_pose, matrix_from_pose
+from dls_ik.ros.recording.definitions import message_class
+from dls_ik.ros.recording.files import RecordingError
+from dls_ik.ros.recording.recording import RecordedTarget, Recording
+from dls_ik.ros.recording.running_node import RunningNode
+from dls_ik.ros.recording.topics import (
+    PLAIN_TWIST_KIND,
+    POSE_KIND,
+    POSES_KIND,
+    TARGET_ROLE,
+    TWIST_KIND,
+)
+from dls_ik.servo.joint_motion import MotionLimits
+from dls_ik.servo.joint_spline import JointSpline
+from dls_ik.text import listing
+
+MIN_KNOT_INTERVAL = 0.05  # [s] closer joint positions are not used, as noise would exceed limits
+MAX_REPLAYED_POINTS = 9000  # points of a trajectory; the node accepts 10 000
+REST_PERIOD = 0.05  # [s] period of checks after the last target
+MAX_SETTLE_TIME = 10.0  # [s] maximum time after the last target until the arm is at rest
+STATES_IN_MOTION = ("FOLLOWING", "JOINT_MOTION", "NEAR_SINGULARITY", "LEAVING_SINGULARITY",
+                    "NEAR_COLLISION", "JOINT_BOUND", "UNKNOWN")  # fmt: skip
+
+
+def match_topics(recording: Recording, source: RunningNode) -> dict[tuple[str, str], str]:
+    """Return the topic of a node for each recorded topic of targets, by topic and type.
+
+    The recorded topic is used if the node reads it; otherwise the topic of that name in the
+    namespace of the node, otherwise its only topic of that type.
+
+    Raises:
+        RecordingError: If the node reads no such topic.
+    """
+    found = {}
+    recorded_space = recording.info.namespace
+    for topic, kind in dict.fromkeys((each.topic, each.kind) for each in recording.targets):
+        usable = [name for name, each in source.topics(TARGET_ROLE) if _agree(kind, each)]
+        local = topic.removeprefix(recorded_space).lstrip("/")
+        named = f"/{source.namespace.strip('/')}/{local}".replace("//", "/")
+        same_kind = [name for name, each in source.topics(TARGET_ROLE) if each == kind]
+        choices = [name for name in (topic, named) if name in usable]
+        if not choices and len(same_kind) == 1:
+            choices = same_kind
+        if not choices:
+            raise RecordingError(
+                f"{source.full_name} does not read {topic} ({kind}) of {recording.path}; its "
+                f"topics of this type: {listing(same_kind) or 'none'}"
+            )
+        found[topic, kind] = choices[0]
+    return found
+
+
+def _agree(recorded: str, read: str) -> bool:
+    """Return whether a node that reads a type also reads a recorded type, on the same topic."""
+    return recorded == read or {recorded, read} == {TWIST_KIND, PLAIN_TWIST_KIND}
+
+
+def schedule(
+    targets: Sequence[RecordedTarget], speed: float, timeout: float
+) -> list[RecordedTarget]:
+    """Return the messages to send, at times from the start [s], without stamps.
+
+    At another speed than 1 twists are multiplied by the speed. Below 1 poses of a stream are
+    interpolated, and twists repeated, so that the stream does not time out.
+
+    Args:
+        targets: Recorded targets.
+        speed: Factor of the speed.
+        timeout: Time without a message after which a stream has ended [s].
+
+    Raises:
+        RecordingError: If trajectories are to be replayed at another speed.
+    """
+    if speed != 1.0 and any(each.kind == POSES_KIND for each in targets):
+        raise RecordingError(
+            "PoseArray targets have no times of their own, so that they are only replayed at "
+            "--speed 1; use --what joints for another speed"
+        )
+    begin = targets[0].time
+    sent = []
+    for each, after in pairwise([*targets, None]):
+        assert each is not None  # noqa: S101  only the last element is None
+        t = (each.time - begin) / speed
+        sent.append(each._replace(time=t, message=_prepared(each, speed)))
+        if after is not None and speed < 1.0 and each.topic == after.topic:
+            gap = after.time - each.time
+            if gap <= timeout and each.kind == after.kind:
+                sent += _between(sent[-1], after, gap / speed, math.ceil(1.0 / speed))
+    return sent
+
+
+def _prepared(target: RecordedTarget, speed: float) -> Any:
+    """Return a message without a stamp, so that it is not too old, and at the speed of a replay."""
+    message = deepcopy(target.message)
+    if hasattr(message, "header"):
+        message.header.stamp = Time()
+    if target.kind in (TWIST_KIND, PLAIN_TWIST_KIND) and speed != 1.0:
+        twist = message.twist if target.kind == TWIST_KIND else message
+        for vector in (twist.linear, twist.angular):
+            vector.x, vector.y, vector.z = speed * vector.x, speed * vector.y, speed * vector.z
+    return message
+
+
+def _between(
+    first: RecordedTarget, after: RecordedTarget, gap: float, count: int
+) -> Iterator[RecordedTarget]:
+    """Yield `count` - 1 messages between two messages that are sent `gap` seconds apart."""
+    is_pose = first.kind == POSE_KIND and (
+        first.message.header.frame_id == after.message.header.frame_id
+    )
+    for k in range(1, count):
+        message = first.message
+        if is_pose:
+            T, goal = matrix_from_pose(message.pose), matrix_from_pose(after.message.pose)
+            message = deepcopy(message)
+            fill_pose(message.pose, moved(T, difference(T, goal) * (k / count)))
+        yield first._replace(time=first.time + gap * k / count, message=message)
+
+
+class TargetReplayer:
+    """Publisher of recorded targets.
+
+    Args:
+        source: Connection to the node.
+        topics: Topic of the node by recorded topic and type.
+
+    Attributes:
+        monitor: Monitor of the node.
+        sent: Number of sent targets.
+
+    Raises:
+        ServiceMissingError: If no node reads one of the topics.
+    """
+
+    def __init__(self, source: RunningNode, topics: dict[tuple[str, str], str]) -> None:
+        self.monitor: NodeMonitor = source.monitor
+        self.sent = 0
+        reliable = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
+        create = source.node.create_publisher
+        self._publishers = {
+            key: create(message_class(key[1]), name, reliable) for key, name in topics.items()
+        }
+        self._stops = [
+            create(message_class(TWIST_KIND), name, reliable)
+            for name, _ in source.topics(TARGET_ROLE, TWIST_KIND)
+        ]
+        deadline = time.monotonic() + source.patience
+        for publisher in (*self._publishers.values(), *self._stops):
+            if not wait_until(publisher.get_subscription_count, deadline):
+                raise ServiceMissingError(f"no node reads {publisher.topic_name}")
+
+    def run(self, targets: Sequence[RecordedTarget], update: Callable[[], None]) -> StreamOutcome:
+        """Send targets at their times, then wait until the arm is at rest; Ctrl-C stops the arm.
+
+        Args:
+            targets: Messages of :func:`schedule`.
+            update: Function that is called after each message.
+        """
+        end = targets[-1].time
+        has_goal = targets[-1].kind in (POSE_KIND, POSES_KIND)
+
+        def messages() -> Iterator[float]:
+            for each in targets:
+                yield each.time
+                self._publishers[each.topic, each.kind].publish(each.message)
+                self.sent += 1
+            for k in range(1, round(MAX_SETTLE_TIME / REST_PERIOD)):
+                yield end + k * REST_PERIOD
+                if k > 1.0 / REST_PERIOD and self.monitor.state not in STATES_IN_MOTION:
+                    return
+
+        return run_stream(self, messages(), end, end + MAX_SETTLE_TIME, update, has_goal)
+
+    def stop(self) -> None:
+        """Stop the arm by a twist of 0, which also ends a motion to a pose."""
+        for publisher in self._stops:
+            publisher.publish(message_class(TWIST_KIND)())
+
+
+def joint_trajectory(
+    recording: Recording, names: Sequence[str], speed: float, limits: MotionLimits
+) -> tuple[JointSpline, float]:
+    """Return the recorded joint positions as a trajectory within limits.
+
+    Args:
+        recording: Recording with joint positions.
+        names: (n,) names in messages of the joints from base to tip.
+        speed: Factor of the speed.
+        limits: Limits of the node.
+
+    Returns:
+        Trajectory, and the factor of all times that the limits require, 1 if they require none.
+
+    Raises:
+        RecordingError: If the recording has no motion of these joints.
+    """
+    times, q = recording.times, recording.q
+    if len(q):
+        q = q[:, [recording.joint_names.index(name) for name in names]]
+        interval = max(MIN_KNOT_INTERVAL, (times[-1] - times[0]) / MAX_REPLAYED_POINTS)
+        knots = np.unique(((times - times[0]) // interval).astype(int), return_index=True)[1]
+        knots = np.unique([*knots, len(times) - 1])
+        # The last position replaces a knot just before it.
+        if len(knots) > 2 and times[knots[-1]] - times[knots[-2]] < 0.5 * interval:
+            knots = np.delete(knots, -2)
+        times, q = (times[knots] - times[0]) / speed, q[knots]
+    if len(q) < 2 or np.ptp(q, axis=0).max() == 0.0:
+        raise RecordingError(f"{recording.path} has no motion of the joints to replay")
+    v = np.zeros_like(q)
+    v[1:-1] = (q[2:] - q[:-2]) / (times[2:] - times[:-2])[:, None]
+    spline = JointSpline(times, q, v)
+    velocity, acceleration = spline.peaks(limits.velocity, limits.acceleration)
+    factor = max(1.0, velocity.ratio, math.sqrt(acceleration.ratio))
+    return spline.stretched(factor), factor
