@@ -60,6 +60,10 @@ class PoseError(DlsIkError):
     """A pose that is not a finite rigid transform."""
 
 
+class ChunkError(DlsIkError):
+    """A long computation whose chunks cannot be computed, stored or resumed."""
+
+
 class BatchInterrupted(KeyboardInterrupt):
     """KeyboardInterrupt (Ctrl-C) while a batch of poses is solved, with the result so far.
 

@@ -100,7 +100,7 @@ def compare(
     stepless = [name for name in names if name.lower() in KDL_METHODS]
     if stepless:
         raise click.UsageError(
-            f"{stepless[0]} has no single steps; use dls-ik solve or bench to compare it"
+            f"{stepless[0]} has no single steps; use dls-ik solve or study to compare it"
         )
     if path_name in PATHS and (rate is not None or seed):
         raise click.UsageError("--rate and --seed need a file of poses as --path")

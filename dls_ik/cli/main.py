@@ -34,7 +34,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "methods": "List the methods: names, sources, use.",
         "compare": "Compare methods at a singularity.",
         "reproduce": "Run a published experiment again.",
-        "bench": "Compare methods on random poses.",
+        "study": "Compare methods, with statistics.",
     },
     "View": {"view": "Show an arm in the browser, and drag it."},
     "Node": {

@@ -5,14 +5,13 @@
 from __future__ import annotations
 
 import re
-import time
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from dls_ik.cli import output
 from dls_ik.cli.options import ROBOT_HELP, ChosenRobot, ChosenScene, robot_options, scene_options
-from dls_ik.cli.terminal import ProgressBars
+from dls_ik.cli.terminal import ChunkProgress, ProgressBars
 from dls_ik.reachability.settings import (
     MAP_TASKS,
     MAP_TOLERANCE,
@@ -30,10 +29,7 @@ EPILOG = (
     f"{ROBOT_HELP} The same command continues an interrupted map: finished chunks are kept in "
     "FILE.parts. docs/reachability.md describes the computation, and clusters."
 )
-HOUR, DAY = 3600.0, 86400.0  # [s]
-ESTIMATE_AFTER = 8  # number of finished chunks after which the remaining time is estimated
 NO_CHUNK_MESSAGE = "no chunk was finished"
-MIN_REMAINING = 60.0  # [s] the remaining time is printed if it is longer
 
 
 @click.command(epilog=EPILOG, short_help="Map what an arm reaches.")
@@ -121,7 +117,9 @@ def _compute(job: MapJob, out: str, scheduler: str | None) -> ReachabilityMap:
     from dls_ik.reachability.compute import compute
 
     bars = ProgressBars()
-    progress = ChunkProgress(job, bars)
+    settings = job.settings
+    about = f"{settings.robot}: {settings.grid.size} voxels, {settings.poses} poses"
+    progress = ChunkProgress(about, bars)
     try:
         with bars:
             return compute(job, out, scheduler, progress)
@@ -143,36 +141,3 @@ def _print_summary(summary: dict[str, Any], has_scene: bool) -> None:
         share = lost / max(lost + summary["poses_reached"], 1)
         click.echo(f"collisions    exclude {share:.1%}: {lost} poses, {every} entire voxels")
     click.echo(f"map           {summary['map']}")
-
-
-class ChunkProgress:
-    """Progress display on stderr: size of the map, a bar, and an estimate of the remaining time."""
-
-    def __init__(self, job: MapJob, bars: ProgressBars) -> None:
-        self.done = 0
-        self._settings, self._bar = job.settings, bars.counter("chunks")
-        self._first: int | None = None  # number of chunks finished before the start
-        self._begin = time.monotonic()
-
-    def __call__(self, done: int, total: int) -> None:
-        """Display that `done` of `total` chunks are finished."""
-        self.done = done
-        self._bar(done, total)
-        if self._first is None:
-            self._first, self._begin = done, time.monotonic()
-            settings = self._settings
-            kept = f", {done} of them finished earlier" if done else ""
-            chunks = f"{total} chunk{'s' if total > 1 else ''}{kept}"
-            size = f"{settings.grid.size} voxels, {settings.poses} poses in {chunks}"
-            click.echo(f"{settings.robot}: {size}", err=True)
-        elif done - self._first == ESTIMATE_AFTER:
-            left = (time.monotonic() - self._begin) / ESTIMATE_AFTER * (total - done)
-            if left > MIN_REMAINING:
-                click.echo(f"approximately {_duration(left)} remaining", err=True)
-
-
-def _duration(seconds: float) -> str:
-    """Return a duration [s] as text in minutes, hours or days."""
-    if seconds >= 2.0 * DAY:
-        return f"{seconds / DAY:.1f} days"
-    return f"{seconds / HOUR:.1f} h" if seconds >= 2.0 * HOUR else f"{seconds / 60.0:.0f} min"

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 FILE_WIDTH = 110  # [characters] width of output that goes to a file
 BAR_DELAY = 2.0  # [s] time after which progress bars are shown
+HOUR, DAY = 3600.0, 86400.0  # [s]
+ESTIMATE_AFTER = 8  # number of finished chunks after which the remaining time is estimated
+MIN_REMAINING = 60.0  # [s] the remaining time is printed if it is longer
 
 
 def stdout_console() -> Console:
@@ -129,3 +133,39 @@ class ProgressBars:
         if time.monotonic() - self._begin > BAR_DELAY and not self._bars.live.is_started:
             with defer_sigint():  # rich cannot stop a display that is only half started
                 self._bars.start()
+
+
+class ChunkProgress:
+    """Progress display on stderr: size of the work, a bar, and an estimate of the remaining time.
+
+    Args:
+        about: Size of the work, for the first line.
+        bars: Bars to which the bar of the chunks is added.
+    """
+
+    def __init__(self, about: str, bars: ProgressBars) -> None:
+        self.done = 0
+        self._about, self._bar = about, bars.counter("chunks")
+        self._first: int | None = None  # number of chunks finished before the start
+        self._begin = time.monotonic()
+
+    def __call__(self, done: int, total: int) -> None:
+        """Display that `done` of `total` chunks are finished."""
+        self.done = done
+        self._bar(done, total)
+        if self._first is None:
+            self._first, self._begin = done, time.monotonic()
+            kept = f", {done} of them finished earlier" if done else ""
+            chunks = f"{total} chunk{'s' if total > 1 else ''}{kept}"
+            click.echo(f"{self._about} in {chunks}", err=True)
+        elif done - self._first == ESTIMATE_AFTER:
+            left = (time.monotonic() - self._begin) / ESTIMATE_AFTER * (total - done)
+            if left > MIN_REMAINING:
+                click.echo(f"approximately {_duration(left)} remaining", err=True)
+
+
+def _duration(seconds: float) -> str:
+    """Return a duration [s] as text in minutes, hours or days."""
+    if seconds >= 2.0 * DAY:
+        return f"{seconds / DAY:.1f} days"
+    return f"{seconds / HOUR:.1f} h" if seconds >= 2.0 * HOUR else f"{seconds / 60.0:.0f} min"

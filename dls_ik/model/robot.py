@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -560,6 +561,17 @@ class RobotModel:
                 configurations.
         """
         return checked_configuration(q, self.joint_names, self.tree.joint)
+
+
+def kinematics_digest(robot: RobotModel) -> str:
+    """Return a SHA-256 of the chain's kinematics and joint limits, without shapes and masses."""
+    chain = robot.chain
+    digest = hashlib.sha256()
+    joints = (chain.prismatic, chain.variable, chain.scale, chain.offset)
+    for array in (chain.fixed, *joints, chain.lower, chain.upper):
+        digest.update(repr((array.dtype.str, array.shape)).encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
 
 
 def checked_robot(given: object) -> RobotModel:

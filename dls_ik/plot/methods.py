@@ -236,7 +236,7 @@ def solve_times(
     for k, name in enumerate(times):
         t = np.asarray(times[name], float)
         good = np.asarray(solved[name], bool)
-        _draw_share(axes, name, 1e6 * t, good, end, **series_look(k))
+        draw_share(axes, name, 1e6 * t, good, end, **series_look(k))
     axes.set_xscale("log")
     axes.set_xlim(0.8 * float(np.percentile(every, 0.5)), end)
     axes.xaxis.set_major_formatter(lambda t, _: scaled(1e-6 * t, "s", 3))
@@ -252,7 +252,7 @@ def solve_times(
     return figure
 
 
-def _draw_share(axes: Axes, name: str, t: Array, good: Array, end: float, **look: Any) -> None:
+def draw_share(axes: Axes, name: str, t: Array, good: Array, end: float, **look: Any) -> None:
     """Draw the share of solved poses over the solve time, with a dot at the median time.
 
     Args:

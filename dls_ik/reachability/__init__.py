@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from dls_ik.lazy import on_first_use
 
 if TYPE_CHECKING:
-    from dls_ik.reachability.chunks import Voxels
     from dls_ik.reachability.compute import reachability_map
     from dls_ik.reachability.grid import ReachabilityError
     from dls_ik.reachability.map import ReachabilityMap
     from dls_ik.reachability.picture import map_picture
     from dls_ik.reachability.settings import MapSettings
+    from dls_ik.reachability.voxels import Voxels
 
 __all__ = [
     "MapSettings",
@@ -32,7 +32,7 @@ __getattr__, __dir__ = on_first_use(
         "ReachabilityError": "grid",
         "ReachabilityMap": "map",
         "MapSettings": "settings",
-        "Voxels": "chunks",
+        "Voxels": "voxels",
         "map_picture": "picture",
         "reachability_map": "compute",
     },

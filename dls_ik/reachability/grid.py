@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dls_ik.core.types import Array
-from dls_ik.errors import DlsIkError
+from dls_ik.errors import ChunkError
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.rotations import rotation_of_unit
 from dls_ik.text import quoted
@@ -26,7 +26,7 @@ PSI = 1.533751168755204288118041
 GOLDEN_ANGLE = np.pi * (3.0 - np.sqrt(5.0))
 
 
-class ReachabilityError(DlsIkError):
+class ReachabilityError(ChunkError):
     """A reachability map that cannot be computed, stored, resumed or read."""
 
 

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from dls_ik.core.types import Array
-from dls_ik.reachability.chunks import Voxels
 from dls_ik.reachability.grid import Grid, ReachabilityError
 from dls_ik.reachability.settings import FORMAT, MapSettings
+from dls_ik.reachability.voxels import Voxels
 from dls_ik.text import quoted
 
 MAP_SUFFIXES = (".npz", ".zarr")

@@ -4,14 +4,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dls_ik.model.robot import RobotModel
+from dls_ik.model.robot import RobotModel, kinematics_digest
 from dls_ik.model.tree import Tree
 from dls_ik.reachability.grid import (
     Grid,
@@ -184,17 +183,6 @@ def new_job(
         scene="" if scene is None else scene.snapshot.digest,
     )
     return MapJob(settings, robot.tree, scene)
-
-
-def kinematics_digest(robot: RobotModel) -> str:
-    """Return a SHA-256 of the chain's kinematics and joint limits, without shapes and masses."""
-    chain = robot.chain
-    digest = hashlib.sha256()
-    joints = (chain.prismatic, chain.variable, chain.scale, chain.offset)
-    for array in (chain.fixed, *joints, chain.lower, chain.upper):
-        digest.update(repr((array.dtype.str, array.shape)).encode())
-        digest.update(array.tobytes())
-    return digest.hexdigest()
 
 
 def checked_task(name: str) -> Task:

@@ -31,12 +31,12 @@ WORK = {
     "reachability": ["planar_2r", "--resolution", "0.5", "--task", "position"],
     "collisions": ["wam", "--samples", "50"],
     "reproduce": ["figure-2", "--samples", "20"],
-    "bench": ["planar_2r", "--method", "auto", "--samples", "3"],
+    "study": ["planar_2r", "--method", "auto", "--pairs", "3"],
 }  # fmt: skip
 SHOWS = {"view"}  # output is a page, not results
 # Runs that take minutes, until Ctrl-C
 LONG = {
-    "bench": ["wam", "--method", "auto", "--samples", "10000000"],
+    "study": ["wam", "--method", "auto", "--pairs", "1000000"],
     "reachability": ["wam", "--resolution", "0.02", "--orientations", "1000"],
 }
 

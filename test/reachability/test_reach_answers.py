@@ -11,10 +11,12 @@ from reach_maps import WAM, assert_same, gantry, planar_arm, wam_map
 from dls_ik import PlanningScene
 from dls_ik.model import RobotModel
 from dls_ik.model.kdl import kdl_chain
+from dls_ik.model.robot import kinematics_digest
 from dls_ik.model.rotations import transform
 from dls_ik.reachability import ReachabilityError, map_picture, reachability_map
-from dls_ik.reachability.chunks import Voxels, chunk_poses, dexterity, limit_margin, solve_chunk
-from dls_ik.reachability.settings import MapJob, kinematics_digest, new_job
+from dls_ik.reachability.settings import MapJob, new_job
+from dls_ik.reachability.voxels import Voxels, chunk_poses, solve_chunk
+from dls_ik.solver.dexterity import dexterity, limit_margin
 from dls_ik.solver.task import Task
 
 FIRST, SECOND = 1.0, 0.45

@@ -3,56 +3,14 @@
 """A real Dask scheduler and real workers, as processes."""
 
 import asyncio
-import json
-import subprocess
-import sys
-import time
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 
 import pytest
+from dask_cluster import PATIENCE, scheduler, wait_for_workers, worker
 from reach_maps import assert_same, chunks_of, start, wait_for_chunks, wam_map
 
-distributed = pytest.importorskip("distributed", reason="dask.distributed is not installed")
-
-from dls_ik.reachability import ReachabilityError, ReachabilityMap
-
-PATIENCE = 60.0
-
-
-@contextmanager
-def process(*arguments):
-    """Run a process of Dask, and kill it at the end."""
-    command = [sys.executable, "-m", *map(str, arguments)]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
-        try:
-            yield running
-        finally:
-            running.kill()
-
-
-def worker(file, name, *more):
-    options = ("--nthreads", 1, "--no-nanny", "--no-dashboard", "--name", name, *more)
-    return process("distributed.cli.dask_worker", "--scheduler-file", file, *options)
-
-
-@contextmanager
-def scheduler(tmp_path):
-    """Yield the address of a scheduler, and the file by which workers find it."""
-    file = tmp_path / "scheduler.json"
-    options = ("--host", "127.0.0.1", "--port", 0, "--no-dashboard", "--scheduler-file", file)
-    with process("distributed.cli.dask_scheduler", *options) as running:
-        yield address_in(file, running), file, running
-
-
-def address_in(file, running):
-    while running.poll() is None and not (file.exists() and file.read_text().endswith("}")):
-        time.sleep(0.05)
-    return json.loads(file.read_text())["address"]
-
-
-def wait_for_workers(address, count):
-    with distributed.Client(address, timeout=PATIENCE, set_as_default=False) as client:
-        client.wait_for_workers(count, timeout=PATIENCE)
+from dls_ik.errors import ChunkError
+from dls_ik.reachability import ReachabilityMap
 
 
 @pytest.mark.slow
@@ -94,7 +52,7 @@ def test_a_scheduler_that_goes_away_keeps_what_is_finished(wam, tmp_path):
 
 DIES_AT_THE_START = """
 import os
-import dls_ik.reachability.chunks as chunks
+import dls_ik.chunks.executors as chunks
 chunks._version = lambda: os._exit(1)
 """
 
@@ -118,6 +76,6 @@ def test_map_is_completed_without_a_worker_that_dies_at_startup(tmp_path):
 
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "smoke://x", ""])
 def test_unreachable_scheduler_raises_an_error(tmp_path, address):
-    with pytest.raises(ReachabilityError, match="no Dask scheduler answers at"):
+    with pytest.raises(ChunkError, match="no Dask scheduler answers at"):
         wam_map(out=tmp_path / "map.npz", scheduler=address)
     assert not list(tmp_path.iterdir())

@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 from reach_maps import assert_same, chunks_of, start, wait_for_chunks, wam_map
 
+from dls_ik.errors import ChunkError
 from dls_ik.reachability import ReachabilityError, ReachabilityMap
-from dls_ik.reachability.compute import open_parts
+from dls_ik.reachability.compute import open_map_parts
 
 
 @pytest.mark.parametrize("suffix", [".npz", ".zarr"])
@@ -123,7 +124,7 @@ def test_damaged_parts_are_computed_anew(wam, tmp_path, caplog):
 @pytest.mark.parametrize("most", [20, 1000, 3000], ids=["settings", "chunks", "map"])
 def test_a_disk_that_is_full_keeps_what_was_finished(wam, tmp_path, no_room, most):
     out = tmp_path / "map.npz"
-    with no_room(most), pytest.raises(ReachabilityError, match=r"cannot write .*File too large"):
+    with no_room(most), pytest.raises(ChunkError, match=r"cannot write .*File too large"):
         wam_map(out=out)
     if most < 3000:
         assert not list(tmp_path.iterdir())
@@ -135,8 +136,8 @@ def test_a_disk_that_is_full_keeps_what_was_finished(wam, tmp_path, no_room, mos
 
 def test_two_processes_do_not_share_a_map(wam, tmp_path):
     out = tmp_path / "map.npz"
-    there = pytest.raises(ReachabilityError, match="another process is computing")
-    with open_parts(out, wam.settings), there:
+    there = pytest.raises(ChunkError, match="another process is computing")
+    with open_map_parts(out, wam.settings), there:
         wam_map(out=out)
 
 
@@ -177,7 +178,7 @@ def test_parts_left_next_to_a_complete_map_are_removed_by_the_next_run(wam, tmp_
     out = tmp_path / "map.npz"
     with pytest.raises(StopError):
         wam_map(out=out, progress=stop_after(2))
-    with pytest.raises(ReachabilityError, match="random_seed 0, now 7"):
+    with pytest.raises(ChunkError, match="random_seed 0, now 7"):
         wam_map(out=out, random_seed=7)
     assert len(chunks_of(out)) >= 2
     wam.save(out)
