@@ -36,7 +36,11 @@ SECTIONS: dict[str, dict[str, str]] = {
         "bench": "Compare methods on random poses.",
     },
     "View": {"view": "Show an arm in the browser, and drag it."},
-    "Node": {"call": "Send a request to a node.", "stream": "Send targets to a node."},
+    "Node": {
+        "call": "Send a request to a node.",
+        "stream": "Send targets to a node.",
+        "teleop": "Move the arm of a node by a device.",
+    },
     "Setup": {"doctor": "Check the installation."},
 }
 
