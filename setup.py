@@ -84,6 +84,7 @@ setup(
         (f"share/{NAME}/config/sros2", glob("config/sros2/*.xml")),
         (f"share/{NAME}/config/moveit", glob("config/moveit/*.*")),
         (f"share/{NAME}/config/presets", glob("config/presets/*.yaml")),
+        (f"share/{NAME}/config/teleop", glob("config/teleop/*.*")),
         (f"share/{NAME}/config/plotjuggler", glob("config/plotjuggler/*.xml")),
         (f"share/{NAME}/config/foxglove", glob("config/foxglove/*.json")),
         (f"share/{NAME}/urdf", glob("urdf/*.*")),

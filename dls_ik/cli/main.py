@@ -43,6 +43,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "record": "Record targets and motion of a node.",
         "replay": "Replay a recording to a node.",
         "waypoint": "Save positions of an arm, and go there.",
+        "teleop": "Move the arm of a node by a device.",
     },
     "Setup": {"doctor": "Check the installation."},
 }

@@ -84,9 +84,17 @@ class NodeMonitor:
         name: Name of the monitored node.
         topics: Names of the topics of status, tip pose and joint states; None: the names without
             remapping.
+        max_rows: Number of the last rows that are kept at least; None: all.
     """
 
-    def __init__(self, node: Node, name: str, topics: tuple[str, str, str] | None = None) -> None:
+    def __init__(
+        self,
+        node: Node,
+        name: str,
+        topics: tuple[str, str, str] | None = None,
+        max_rows: int | None = None,
+    ) -> None:
+        self._max_rows = max_rows
         self.rows: list[CycleRow] = []
         self.target: tuple[str, Array] | None = None  # frame and pose of the last sent target
         self.state, self.message, self.state_time = UNKNOWN_STATE, "", -np.inf
@@ -158,6 +166,8 @@ class NodeMonitor:
         q = next((q for known, q in self._recent if known == stamp), self.q)
         now = time.monotonic()
         self.rows.append(CycleRow(now, self.state, self.message, frame, tip, target, q, stamp))
+        if self._max_rows is not None and len(self.rows) > 2 * self._max_rows:
+            del self.rows[: -self._max_rows]
 
 
 def _stamp(message: Any) -> tuple[int, int]:
@@ -173,12 +183,21 @@ class TargetPublisher:
         namespace: Namespace of ``ik_node``.
         node: Name of ``ik_node`` in the namespace.
         patience: Maximum time until ``ik_node`` is found [s].
+        own_name: Name of the publisher's own node.
+        max_rows: Number of the last rows that the monitor keeps at least; None: all.
     """
 
-    def __init__(self, namespace: str = "", node: str = "dls_ik", patience: float = 5.0) -> None:
-        self._own = OwnNode(namespace, PUBLISHER_NODE_NAME)
+    def __init__(
+        self,
+        namespace: str = "",
+        node: str = "dls_ik",
+        patience: float = 5.0,
+        own_name: str = PUBLISHER_NODE_NAME,
+        max_rows: int | None = None,
+    ) -> None:
+        self._own = OwnNode(namespace, own_name)
         self.node, self.name, self.patience = self._own.node, node, patience
-        self.monitor = NodeMonitor(self.node, node)
+        self.monitor = NodeMonitor(self.node, node, max_rows)
         self._pose = self.node.create_publisher(PoseStamped, POSE_TOPIC, QoSProfile(depth=1))
         self._twist = self.node.create_publisher(TwistStamped, TWIST_TOPIC, QoSProfile(depth=1))
         self.sent = 0

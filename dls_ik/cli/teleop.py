@@ -1,0 +1,220 @@
+# SPDX-FileCopyrightText: The dls_ik developers
+# SPDX-License-Identifier: Apache-2.0
+"""``dls-ik teleop``: moving the arm of a running node by a device of the operator."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from dls_ik.cli import output
+from dls_ik.cli.options import SECONDS_RANGE, text_option
+from dls_ik.cli.terminal import stdout_console
+from dls_ik.tables import print_table
+from dls_ik.text import listing
+
+if TYPE_CHECKING:
+    from dls_ik.ros.client.target_publisher import TargetPublisher
+    from dls_ik.ros.teleop_node import Update
+    from dls_ik.teleop import Device, Teleop, TeleopCommand, TeleopConfig
+
+LINE_PERIOD = 0.1  # [s] period of updates of the line on stderr
+LISTING_TIME = 1.0  # [s] time in which publishers of topics are discovered
+TOPIC_TYPES = {"joy": "sensor_msgs/msg/Joy", "tracker": "geometry_msgs/msg/PoseStamped"}
+
+
+@click.command(
+    epilog="DEVICE is one of keyboard, gamepad, joy, spacemouse, tracker, page. docs/teleop.md "
+    "describes them. Ctrl-C stops the arm. Exit codes: 0 after Ctrl-C, 2 bad input, 3 no node."
+)
+@click.argument("device", default="")
+@click.option("--config", "file", metavar="FILE.yaml", help="File that overrides the defaults.")
+@text_option("--source", metavar="NAME", help="File, topic or port of the device.")
+@click.option("--list", "is_list", is_flag=True, help="List what is connected, and exit.")
+@click.option("--show-config", is_flag=True, help="Print the defaults of the device, and exit.")
+@text_option("--namespace", metavar="NAME", help="Namespace of the node.")
+@click.option("--node", default="dls_ik", metavar="NAME", help="Name of the node.")
+@click.option(
+    "--patience", type=SECONDS_RANGE, default=5.0, metavar="S", help="Timeout to find the node [s]."
+)
+@click.option("--host", default="127.0.0.1", help="Address on which the page is served.")
+def teleop(
+    device: str,
+    file: str | None,
+    source: str,
+    is_list: bool,
+    show_config: bool,
+    namespace: str,
+    node: str,
+    patience: float,
+    host: str,
+) -> None:
+    """Move the arm of a running node by a keyboard, gamepad, SpaceMouse, tracker or phone."""
+    from dls_ik.teleop.config import load_config, shipped_config
+
+    if is_list:
+        _print_devices(namespace)
+        return
+    if show_config:
+        click.echo(shipped_config(device).read_text(encoding="utf-8"), nl=False)
+        return
+    config = load_config(device, file)
+    config = replace(config, source=source or config.source)
+    with output.ros_imports():
+        from dls_ik.ros.client.connection import NOT_THERE
+        from dls_ik.ros.teleop_node import open_publisher, run
+    opened = None if config.device in TOPIC_TYPES else _open(config, host)
+    try:
+        with (
+            output.record_sigint() as ended,
+            open_publisher(namespace, node, patience) as publisher,
+            closing(opened or _open_topics(config, publisher)) as used,
+        ):
+            click.echo(f"{_usage(config)}; device: {used.name}; Ctrl-C ends", err=True)
+            with _status_line() as update:
+                run(publisher, used, config, ended, update)
+    except NOT_THERE as error:
+        output.exit_with(str(error), output.EXIT_MISSING)
+    except KeyboardInterrupt:
+        click.echo("dls-ik: stopped", err=True)
+    finally:
+        if opened is not None:
+            opened.close()
+
+
+def _open(config: TeleopConfig, host: str) -> Device:
+    """Open a device that is not a topic."""
+    return OPENERS[config.device](config, host)
+
+
+def _open_topics(config: TeleopConfig, publisher: TargetPublisher) -> Device:
+    from dls_ik.ros.teleop_node import TopicDevice
+
+    return TopicDevice(publisher.node, config)
+
+
+def _open_keyboard(*_: Any) -> Device:
+    from dls_ik.teleop.keyboard import Keyboard
+
+    return Keyboard()
+
+
+def _open_gamepad(config: TeleopConfig, *_: Any) -> Device:
+    from dls_ik.teleop.gamepad import open_gamepad
+
+    return open_gamepad(config.source)
+
+
+def _open_spacemouse(config: TeleopConfig, *_: Any) -> Device:
+    from dls_ik.teleop.spacemouse import open_spacemouse
+
+    return open_spacemouse(config.source)
+
+
+OPENERS: dict[str, Callable[[Any, str], Device]] = {
+    "keyboard": _open_keyboard,
+    "gamepad": _open_gamepad,
+    "spacemouse": _open_spacemouse,
+}
+
+
+def _usage(config: TeleopConfig) -> str:
+    """Return a text that says how the arm is moved."""
+    if config.device == "keyboard":
+        keys = ", ".join(f"{a}/{b} {name}" for name, (a, b) in config.axes.items())
+        others = ", ".join(f"{key} {name}" for name, key in config.buttons.items())
+        return f"keys: {keys}, {others}"
+    if config.hold:
+        return f"hold {' or '.join(map(str, config.hold))} to move the arm"
+    return "the arm moves with the device, without a button to hold"
+
+
+@contextmanager
+def _status_line() -> Iterator[Update]:
+    """Yield a function that updates a status line on stderr.
+
+    If stderr is no terminal, the function prints a line when the state changes.
+    """
+    console = Console(stderr=True)
+    last: list[Any] = [0.0, None]
+
+    def text(command: TeleopCommand, teleop: Teleop) -> str:
+        frame = "tool" if teleop.in_tool else "base"
+        state = "moving" if command.is_active else "idle"
+        note = f": {command.note}" if command.note else ""
+        return f"{state} ({frame}, speed {teleop.speed:.0%}){note}"
+
+    if not console.is_terminal:
+
+        def print_change(command: TeleopCommand, teleop: Teleop) -> None:
+            line = text(command, teleop)
+            if line != last[1]:
+                last[1] = line
+                click.echo(line, err=True)
+
+        yield print_change
+        return
+    live = Live(console=console, transient=True, auto_refresh=False)
+
+    def update(command: TeleopCommand, teleop: Teleop) -> None:
+        now = time.monotonic()
+        if now - last[0] >= LINE_PERIOD:
+            last[0] = now
+            line = Text(text(command, teleop))
+            line.truncate(console.width)
+            live.update(line, refresh=True)
+
+    try:
+        with output.defer_sigint():  # rich cannot stop a display that is only half started
+            live.start()
+        yield update
+    finally:
+        live.stop()
+
+
+# Connected devices
+
+
+def _print_devices(namespace: str) -> None:
+    """Print a table of the kinds of devices, what each needs, and what is connected."""
+    from dls_ik.teleop.config import DEVICES
+    from dls_ik.teleop.gamepad import find_gamepads
+    from dls_ik.teleop.spacemouse import find_spacemice
+
+    found = {
+        "keyboard": "yes" if sys.stdin is not None and sys.stdin.isatty() else "no",
+        "gamepad": _names(find_gamepads()),
+        "spacemouse": _names(find_spacemice()),
+        **_find_topics(namespace),
+    }
+    rows = [(device, found.get(device, ""), needs) for device, needs in DEVICES.items()]
+    print_table(stdout_console(), ("device", "connected", "needs"), rows, (0, 1, 2))
+
+
+def _names(found: dict[str, str]) -> str:
+    return listing(f"{path} {name}".strip() for path, name in found.items())
+
+
+def _find_topics(namespace: str) -> dict[str, str]:
+    """Return the topics that each kind of device could use; without ROS that it is missing."""
+    try:
+        from dls_ik.ros.client.connection import OwnNode
+    except ImportError as error:
+        return dict.fromkeys(TOPIC_TYPES, f"unknown, {error.name or error} is missing")
+    with closing(OwnNode(namespace, "dls_ik_teleop_list")) as host:
+        time.sleep(LISTING_TIME)
+        topics = host.node.get_topic_names_and_types()
+        published = [(name, kinds) for name, kinds in topics if host.node.count_publishers(name)]
+        return {
+            device: listing(name for name, kinds in published if kind in kinds)
+            for device, kind in TOPIC_TYPES.items()
+        }
