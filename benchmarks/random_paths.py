@@ -23,15 +23,17 @@ from dls_ik.model.rotations import nearest_rotation, rotation_about
 
 URDF = Path(__file__).resolve().parents[1] / "test" / "urdf"
 NUM_POSES = 100  # number of poses of a path
-MAX_RESTARTS = 300  # of the solver that decides which paths are reachable
+MAX_SOLVER_RESTARTS = 300  # limit of the solver that decides which paths are reachable
 KINDS = ("line", "arc", "polyline")
 # Lengths relative to the reach: of a line, radius of an arc, of each segment of a polyline
 LINE_LENGTHS, ARC_RADII, SEGMENT_LENGTHS, NUM_SEGMENTS = (0.1, 0.6), (0.05, 0.25), (0.1, 0.3), 3
 ARC_ANGLES = (1.0, 2.0 * np.pi)  # [rad]
-NUM_FIRST_STARTS, MAX_REACHED = 20_000, 4000  # of the exhaustive search: first starts, samples
+# Numbers of starts and samples of the exhaustive search
+NUM_FIRST_STARTS, MAX_REACHED = 20_000, 4000
 SPACING_SHARE = 0.3  # spacing of the samples relative to the maximum joint step
-FRACTIONS = (0.5, 0.25, 0.75)  # of a motion, where the tip must be close to the path
-MAX_DEVIATION = 0.25, 1e-3  # of a continuous motion: share of its length, and [rad or m]
+FRACTIONS = (0.5, 0.25, 0.75)  # points of a motion where the tip must be close to the path
+# Maximum deviation of a continuous motion: share of its length, and [rad or m]
+MAX_DEVIATION = 0.25, 1e-3
 COMPLETENESS = columns(
     "robot; joints :d; paths :d; to the end :d; below 1 :d; first reasons; "
     "of these found exhaustively :d; median [ms] :.1f; largest [ms] :.0f; all [s] :.1f"
@@ -41,7 +43,7 @@ COMPLETENESS = columns(
 class RandomPath(NamedTuple):
     """Path of poses, and a configuration at its first pose."""
 
-    kind: str  # of KINDS
+    kind: str  # entry of KINDS
     poses: Array  # (NUM_POSES, 4, 4)
     start: Array  # (n,) [rad or m]
 
@@ -91,7 +93,7 @@ def random_path(robot: RobotModel, reach: float, rng: np.random.Generator) -> Ra
 
 def reachable_paths(robot: RobotModel, count: int, seed: int) -> list[RandomPath]:
     """Return random paths of which the solver reaches every pose."""
-    rng, solver = np.random.default_rng(seed), IkSolver(robot, max_restarts=MAX_RESTARTS)
+    rng, solver = np.random.default_rng(seed), IkSolver(robot, max_restarts=MAX_SOLVER_RESTARTS)
     reach = float(np.linalg.norm(robot.fk(robot.random(200, rng))[:, :3, 3], axis=1).max())
     paths = list[RandomPath]()
     while len(paths) < count:
@@ -182,7 +184,7 @@ class ExhaustiveSearch:
 
 
 def _between(T_a: Array, T_b: Array, share: float) -> Array:
-    """Return the pose (4, 4) at a share of the way between two poses that are close."""
+    """Return the pose (4, 4) at a share, 0 to 1, of the motion between two close poses."""
     T = (1.0 - share) * T_a + share * T_b
     T[:3, :3] = nearest_rotation(T[:3, :3])
     return T

@@ -22,8 +22,8 @@ from dls_ik import DlsIkError, IkSolver, RobotModel
 from dls_ik.core.types import Array
 
 KDL_ROWS, TRAC_IK_ROW = ("KDL LMA", "KDL NR_JL"), "TRAC-IK, 5 ms"  # rows of benchmarks.peers
-TIME_LIMIT = 1.0  # [s] for a pose
-RELATIVE_TOLERANCE = 1e-3  # by which motions along the same path may differ
+TIME_LIMIT = 1.0  # [s] limit for a pose
+RELATIVE_TOLERANCE = 1e-3  # relative difference between motions along the same path
 MOTIONS = columns(
     "robot; step by step; paths :d; solved :d; also as a whole :d; "
     "motion of the whole at most that [%] :.1f; ratio of the motions, median :.3f"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dls_ik.ros.recording.files import MessageWriter
     from dls_ik.ros.recording.recorder import Recorder
 
-FORMATS = {".mcap": "mcap", ".csv": "csv", ".bag": "sqlite3", "": "sqlite3"}
+FORMAT_OF_SUFFIX = {".mcap": "mcap", ".csv": "csv", ".bag": "sqlite3", "": "sqlite3"}
 END_CHECK_PERIOD = 0.1  # [s] period of the check whether the recording has ended
 
 
@@ -67,7 +67,7 @@ def record(
 ) -> None:
     """Record targets, joint states, commands, scene and status of a running node until Ctrl-C."""
     path = Path(file)
-    if path.suffix.lower() not in FORMATS:
+    if path.suffix.lower() not in FORMAT_OF_SUFFIX:
         raise click.UsageError(
             f"FILE must end in .mcap, .csv, .bag, or have no suffix for a rosbag2; got {file}"
         )
@@ -100,7 +100,7 @@ def _writer(path: Path) -> MessageWriter:
     writers: dict[str, Callable[[Path], MessageWriter]] = {
         "mcap": McapWriter, "csv": CsvWriter, "sqlite3": SqliteWriter,
     }  # fmt: skip
-    return writers[FORMATS[path.suffix.lower()]](path)
+    return writers[FORMAT_OF_SUFFIX[path.suffix.lower()]](path)
 
 
 def _wait(recorder: Recorder, duration: float | None) -> None:

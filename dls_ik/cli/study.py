@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 STUDIED_METHODS = "auto,ctp+sd+svf"
 FILE_SUFFIXES = (".toml", ".json")
-FORMATS = ("csv", "parquet")
+RESULT_FORMATS = ("csv", "parquet")
 EPILOG = (
     "STUDY is one or more robots, or a file of a study: TOML (docs/study.md), or the study.json of "
     f"an earlier one. {ROBOT_HELP} The same command continues an interrupted study. Exit codes: 0 "
@@ -48,7 +48,7 @@ EPILOG = (
 @click.option(
     "--format",
     "table_format",
-    type=click.Choice(FORMATS),
+    type=click.Choice(RESULT_FORMATS),
     default="csv",
     help="Format of the table of all solves.",
 )

@@ -29,13 +29,13 @@ from dls_ik.core.jit import allocating, force_inline
 from dls_ik.core.types import Array
 
 POINT_SHARES = (0.0, 1.0 / 3.0, 2.0 / 3.0, 1.0)  # points of an interval at which limits are kept
-MAX_NEWTON_STEPS = 300
-MIN_STEP_SHARE = 1e-9  # a Newton step that must be shortened further ends the search at a barrier
+MAX_BARRIER_STEPS = 300
+MIN_BARRIER_STEP = 1e-9  # a Newton step that must be shortened further ends the search at a barrier
 ARMIJO_SHARE = 0.01  # share of the predicted decrease that a step must achieve
 BARRIER_FACTOR = 0.1  # factor of the barrier weight after each centring
 CENTRED = 0.3  # Newton decrement per constraint and barrier weight that counts as centred
-GAP = 1e-4  # relative gap to the minimum duration at which the search stops
-LEAST_PIVOT = 1e-14  # minimum pivot relative to the diagonal entry
+DURATION_GAP = 1e-4  # relative gap to the minimum duration at which the search stops
+MIN_PIVOT = 1e-14  # minimum pivot relative to the diagonal entry
 
 
 class PathDerivatives(NamedTuple):
@@ -47,7 +47,7 @@ class PathDerivatives(NamedTuple):
     third: Array  # (m, 4, n) [rad or m]
 
 
-class PathLimits(NamedTuple):
+class ProfileLimits(NamedTuple):
     """Limits of the motion along a path; infinite values stand for no limit."""
 
     squared_speed: Array  # (m, 4) largest squared path speed at each point [1/s^2]
@@ -56,7 +56,7 @@ class PathLimits(NamedTuple):
 
 
 @allocating
-def fastest_speeds(path: PathDerivatives, limits: PathLimits) -> Array:
+def fastest_speeds(path: PathDerivatives, limits: ProfileLimits) -> Array:
     """Return the control values c (m,) of the squared path speed of the fastest motion [1/s^2].
 
     Args:
@@ -70,7 +70,7 @@ def fastest_speeds(path: PathDerivatives, limits: PathLimits) -> Array:
     gradient, hessian, step = np.empty(m), np.empty((m, 3)), np.empty(m)
     trial, nothing = np.empty(m), np.empty((0, 3))
     weight = _duration(path.h, c) / count
-    for _ in range(MAX_NEWTON_STEPS):
+    for _ in range(MAX_BARRIER_STEPS):
         value = _barrier(c, path, limits, weight, gradient, hessian)
         _solve_banded(hessian, gradient, step)
         decrement, share = 0.0, 1.0
@@ -78,19 +78,19 @@ def fastest_speeds(path: PathDerivatives, limits: PathLimits) -> Array:
             decrement += gradient[i] * step[i]
             if step[i] > 0.0:
                 share = min(share, 0.9 * c[i] / step[i])
-        while share > MIN_STEP_SHARE:
+        while share > MIN_BARRIER_STEP:
             for i in range(m):
                 trial[i] = c[i] - share * step[i]
             lower = _barrier(trial, path, limits, weight, gradient, nothing)
             if lower <= value - ARMIJO_SHARE * share * decrement:
                 break
             share *= 0.5
-        is_stuck = share <= MIN_STEP_SHARE
+        is_stuck = share <= MIN_BARRIER_STEP
         if not is_stuck:
             for i in range(m):
                 c[i] = trial[i]
         if is_stuck or decrement < CENTRED * weight * count:
-            if weight * count < GAP * _duration(path.h, c):
+            if weight * count < DURATION_GAP * _duration(path.h, c):
                 break
             weight *= BARRIER_FACTOR
     return c
@@ -106,7 +106,7 @@ def _duration(h: Array, c: Array) -> float:
 
 
 @force_inline
-def _constant_speed(path: PathDerivatives, limits: PathLimits) -> float:
+def _constant_speed(path: PathDerivatives, limits: ProfileLimits) -> float:
     """Return the largest constant squared path speed within all limits [1/s^2]."""
     best = inf
     for i in range(path.h.shape[0]):
@@ -123,7 +123,7 @@ def _constant_speed(path: PathDerivatives, limits: PathLimits) -> float:
 
 @allocating
 def _barrier(
-    c: Array, path: PathDerivatives, limits: PathLimits, weight: float, gradient: Array,
+    c: Array, path: PathDerivatives, limits: ProfileLimits, weight: float, gradient: Array,
     hessian: Array,
 ) -> float:  # fmt: skip
     """Return the duration plus the weighted barriers; infinite if a limit is not kept.
@@ -157,7 +157,7 @@ def _barrier(
 
 @force_inline
 def _point_barrier(
-    point: int, c: Array, path: PathDerivatives, limits: PathLimits, weight: float,
+    point: int, c: Array, path: PathDerivatives, limits: ProfileLimits, weight: float,
     gradient: Array, hessian: Array, work: Array,
 ) -> float:  # fmt: skip
     """Return the barriers at a point of an interval, and add their derivatives.
@@ -287,7 +287,7 @@ def _solve_banded(hessian: Array, gradient: Array, step: Array) -> None:
     for i in range(m):
         near, far = hessian[i, 1], hessian[i, 2]
         pivot = hessian[i, 0]
-        least, value = LEAST_PIVOT * pivot, gradient[i]
+        least, value = MIN_PIVOT * pivot, gradient[i]
         if i > 1:
             hessian[i, 2] = far / hessian[i - 2, 0]
             near -= far * hessian[i - 1, 1]

@@ -39,7 +39,7 @@ NUM_ARMS = 8  # number of configurations of the arm that are drawn
 FROM_ABOVE = 0, 1, "from above"
 SIDES = (0, 2, "from the side"), (1, 2, "from the front")
 OBSTACLE = "#F3E2BE"  # colour of obstacles in the projections
-MIN_EXTENT = 0.05  # [m] minimum extent of the path in the projections
+MIN_PATH_EXTENT = 0.05  # [m] minimum extent of the path in the projections
 MIN_SHAPE = 0.6  # minimum extent of a projection in relation to its other extent
 TITLE_WIDTH = 80  # characters of a line of the title
 
@@ -182,7 +182,8 @@ def _draw_paths(
 def _show_surroundings(axes: Any, points: Array) -> None:
     """Set equal scales that show points (m, 2) [m] and half of their extent around them."""
     low, high = points.min(axis=0), points.max(axis=0)
-    half = 0.5 * np.maximum(high - low, MIN_EXTENT) + 0.25 * max((high - low).max(), MIN_EXTENT)
+    extent = high - low
+    half = 0.5 * np.maximum(extent, MIN_PATH_EXTENT) + 0.25 * max(extent.max(), MIN_PATH_EXTENT)
     half, middle = np.maximum(half, MIN_SHAPE * half.max()), 0.5 * (low + high)
     axes.set_xlim(middle[0] - half[0], middle[0] + half[0])
     axes.set_ylim(middle[1] - half[1], middle[1] + half[1])

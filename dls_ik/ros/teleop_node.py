@@ -29,7 +29,7 @@ from dls_ik.teleop.device import Control
 
 TELEOP_NODE_NAME = "dls_ik_teleop"
 MAX_ROWS = 100  # tip poses that are kept
-TIP_TIMEOUT = 0.5  # [s] time without a tip pose after which the arm counts as lost
+ARM_TIMEOUT = 0.5  # [s] time without a tip pose after which the arm counts as lost
 GRAPH_PERIOD = 1.0  # [s] time between two counts of the publishers of a device
 HELD_STATES = ("PAUSED", "FAULT", "NO_ROBOT")  # states in which the node ignores targets
 
@@ -192,6 +192,6 @@ def run(
 def _arm_problem(publisher: TargetPublisher, now: float) -> str:
     """Return the reason why the arm cannot be moved; empty if it can."""
     monitor = publisher.monitor
-    if now - monitor.rows[-1].time > TIP_TIMEOUT:
-        return f"no tip pose from {publisher.name} for {TIP_TIMEOUT:g} s"
+    if now - monitor.rows[-1].time > ARM_TIMEOUT:
+        return f"no tip pose from {publisher.name} for {ARM_TIMEOUT:g} s"
     return (monitor.message or monitor.state) if monitor.state in HELD_STATES else ""

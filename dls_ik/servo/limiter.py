@@ -182,7 +182,7 @@ class AccelerationLimiter:
             v: (n,) desired velocities [rad/s or m/s].
             dt: Duration of the cycle [s].
         """
-        if self._is_too_fast():
+        if self.is_too_fast():
             self.brake(dt)
             return
         scaled = _scaled_velocity(v, self._slow_velocity)

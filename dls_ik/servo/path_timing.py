@@ -50,14 +50,14 @@ from dls_ik.text import listing, quoted, suggest_names
 
 MIN_KNOTS = 16  # minimum number of poses of a long path that the spline passes
 JOINT_TOLERANCE = 1e-4  # [rad or m] largest distance of the spline from given joint positions
-MAX_ROUNDS = 16  # maximum number of rounds that add poses
+MAX_POSE_ROUNDS = 16  # maximum number of rounds that add poses
 MAX_KNOTS = 20_000
 MAX_CHECKED_AT_ONCE = 200_000  # configurations that are checked at once
 SPLINE_SHARE = 0.5  # part of the path tolerance that the spline may use
 SAMPLE_SHARE = 0.1  # part of the tolerance by which the distance may grow between two samples
 MAX_CHANGE = 0.5  # [rad or m] largest distance of the solution for an added pose from the spline
-MIN_MOTION = 1e-7  # [rad or m] poses with smaller changes of all joints count as equal
-MAX_JUMP = 1.0  # [rad or m] largest change of a joint between two poses
+MIN_POSE_STEP = 1e-7  # [rad or m] poses with smaller changes of all joints count as equal
+MAX_POSE_STEP = 1.0  # [rad or m] largest change of a joint between two poses
 MAX_CORRECTION = 1e-3  # [rad or m] largest change of joint positions that makes them more accurate
 CHECKS_PER_PIECE = 8  # points of each piece of the spline at which the distance is compared
 
@@ -250,12 +250,12 @@ def _joint_path(robot: RobotModel, lines: Lines, path: IkPathResult | ArrayLike)
     b = len(lines.T)
     if q.shape != (b, robot.n) or not np.isfinite(q).all():
         raise OptionError(f"path must be {b} x {robot.n} finite numbers; got shape {q.shape}")
-    if b < 2 or np.abs(np.diff(q, axis=0)).max() <= MIN_MOTION:
+    if b < 2 or np.abs(np.diff(q, axis=0)).max() <= MIN_POSE_STEP:
         raise OptionError("a path needs at least two different poses")
-    jumps = np.flatnonzero(np.abs(np.diff(q, axis=0)).max(axis=1) > MAX_JUMP)
+    jumps = np.flatnonzero(np.abs(np.diff(q, axis=0)).max(axis=1) > MAX_POSE_STEP)
     if len(jumps):
         raise OptionError(
-            f"the joints jump by more than {MAX_JUMP:g} rad or m to the poses "
+            f"the joints jump by more than {MAX_POSE_STEP:g} rad or m to the poses "
             f"{listing(map(str, jumps + 1))}; give more poses, or time the parts between the jumps"
         )
     return q
@@ -288,13 +288,13 @@ def _follow_lines(
     Raises:
         DlsIkError: If poses between the given ones have no joint positions near the spline.
     """
-    moves = np.concatenate([[True], np.abs(np.diff(q, axis=0)).max(axis=1) > MIN_MOTION])
+    moves = np.concatenate([[True], np.abs(np.diff(q, axis=0)).max(axis=1) > MIN_POSE_STEP])
     at = np.flatnonzero(moves)
     used = np.arange(len(at)) % max(1, (len(at) - 1) // MIN_KNOTS) == 0
     used[-1] = True
     points = _Points(at.astype(float), q[moves], used)
     tolerance = share * np.array([options.path_tolerance, options.rotation_tolerance])
-    for _ in range(MAX_ROUNDS):
+    for _ in range(MAX_POSE_ROUNDS):
         spline, s = _through(points)
         bad = _far_pieces(solver.robot, lines, spline, points, s, tolerance)
         if not len(bad):

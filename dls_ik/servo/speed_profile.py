@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dls_ik.core.cubic_spline import spline_slopes
-from dls_ik.core.path_speed import POINT_SHARES, PathDerivatives, PathLimits, fastest_speeds
+from dls_ik.core.path_speed import POINT_SHARES, PathDerivatives, ProfileLimits, fastest_speeds
 from dls_ik.core.types import Array, Flags, Indices
 from dls_ik.servo.joint_motion import MotionLimits
 from dls_ik.servo.joint_spline import JointSpline
@@ -31,11 +31,11 @@ MIN_SPLIT_TIME = 3e-4  # [s] shorter intervals are not divided further
 NUM_PARTS = 4  # parts into which an interval with an excess is divided
 END_MARGIN = 1.06  # factor of the derivatives at both ends, where accelerations peak between points
 MAX_PROFILES = 6  # maximum number of speed profiles, each with more nodes
-MAX_ROUNDS = 24  # maximum number of rounds that add points
-MAX_POINTS = 50_000  # maximum number of points of a trajectory
-MIN_POINT_INTERVAL = 2e-5  # [s] points closer to each other lose digits of the jerk
+MAX_POINT_ROUNDS = 24  # maximum number of rounds that add points
+MAX_PROFILE_POINTS = 50_000  # maximum number of points of a trajectory
+MIN_PROFILE_INTERVAL = 2e-5  # [s] points closer to each other lose digits of the jerk
 MIN_LIMIT_INTERVAL = 5e-5  # [s] no points are added to shorter intervals because of limits
-MAX_EXCESS = 1e-3  # accepted excess of a limit between points, before the motion is slowed down
+MAX_LIMIT_EXCESS = 1e-3  # larger excesses of a limit between points slow the motion down
 NUM_TIP_SAMPLES = 5  # samples between two points at which the speed of the tip is compared
 QUADRATURE = np.polynomial.legendre.leggauss(10)  # nodes and weights on (-1, 1)
 
@@ -92,8 +92,8 @@ def fastest_motion(
     """Return the fastest trajectory along a spline within limits, from rest to rest.
 
     Polynomials of degree 5 through the positions, velocities and accelerations of the points keep
-    the limits. Points are added where the polynomials exceed a limit by more than `MAX_EXCESS`; a
-    smaller excess slows the whole motion down.
+    the limits. Points are added where the polynomials exceed a limit by more than
+    `MAX_LIMIT_EXCESS`; a smaller excess slows the whole motion down.
 
     Args:
         path: Spline.
@@ -105,19 +105,19 @@ def fastest_motion(
     for _ in range(MAX_PROFILES):
         profile = _SpeedProfile(path, limits, nodes)
         nodes = profile.refined_nodes()
-        if len(nodes) == len(profile) or len(nodes) > MAX_POINTS:
+        if len(nodes) == len(profile) or len(nodes) > MAX_PROFILE_POINTS:
             break
     z = profile.coarse_points(interval)
-    for _ in range(MAX_ROUNDS):
+    for _ in range(MAX_POINT_ROUNDS):
         timed = profile.motion(z)
         h = np.diff(timed.motion.times)
-        excess = _slowdowns(timed.motion, limits) > 1.0 + MAX_EXCESS
+        excess = _slowdowns(timed.motion, limits) > 1.0 + MAX_LIMIT_EXCESS
         middle, is_node = profile.middles(z)
         bad = (h > 1.01 * interval) | (excess & (is_node | (h > MIN_LIMIT_INTERVAL)))
         if check is not None:
             bad |= check(timed)
-        bad &= h > MIN_POINT_INTERVAL
-        if not bad.any() or len(z) + bad.sum() > MAX_POINTS:
+        bad &= h > MIN_PROFILE_INTERVAL
+        if not bad.any() or len(z) + bad.sum() > MAX_PROFILE_POINTS:
             break
         z = np.sort(np.concatenate([z, middle[bad]]))
     slower = max(1.0, float(_slowdowns(timed.motion, limits).max()))
@@ -146,7 +146,7 @@ class _SpeedProfile:
         # (3, m, 4, n)
         derivatives = np.array([first, second, third]).reshape(3, *points.shape, -1)
         derivatives[:, [0, -1]] *= END_MARGIN
-        within = PathLimits(fastest.reshape(points.shape) ** 2, limits.acceleration, limits.jerk)
+        within = ProfileLimits(fastest.reshape(points.shape) ** 2, limits.acceleration, limits.jerk)
         self._c = c = fastest_speeds(PathDerivatives(h, *derivatives), within)
         both = h[:-1] + h[1:]
         inner = (h[1:] * c[:-1] + h[:-1] * c[1:]) / both
@@ -168,7 +168,7 @@ class _SpeedProfile:
         excess = np.abs(np.hstack(ratios)).max(axis=1)
         if limits.tip is not None:
             excess = np.maximum(excess, limits.tip.path_shares(q, v))
-        far = (excess > 1.0 + MAX_EXCESS).reshape(-1, len(shares)).any(axis=1)
+        far = (excess > 1.0 + MAX_LIMIT_EXCESS).reshape(-1, len(shares)).any(axis=1)
         far &= np.diff(self._t) > MIN_SPLIT_TIME
         return _graded(_split(self._z, np.where(far, NUM_PARTS, 1)))
 

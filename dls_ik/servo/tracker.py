@@ -298,7 +298,8 @@ class Tracker:
             target.set_near_obstacle(self.limiting_pair is not None)
         if target.is_velocity:
             self.local_ik.continue_from(self.limiter.q)
-        step, moved, errors = self._advance(T_d, dt)
+        guide = target.guide(now) if isinstance(target, TrajectoryTarget) else None
+        step, moved, errors = self._advance(T_d, dt, guide)
         is_stalled = self._stall.update(now, self._error(step), step.q, T_d, moved)
         if not is_stalled or self.local_ik.is_reached(step.position_error, step.rotation_error):
             return step.q, Tracked(ServoState.FOLLOWING, step, "", errors)
@@ -307,25 +308,26 @@ class Tracker:
         return step.q, self._handle_stall(T_d, is_static, step)
 
     def _advance(
-        self, T_d: Array, dt: float
+        self, T_d: Array, dt: float, guide: Array | None
     ) -> tuple[ServoStep, float, tuple[float, float] | None]:
         """Take a step of local motion, and move the command toward its result.
 
         Args:
             T_d: (4, 4) T_base_tip of the target, or (s, 4, 4) of several frames.
             dt: Duration of the cycle [s].
+            guide: (n,) planned joint positions at this time, from which the step starts; None:
+                the step starts from the present reference.
 
         Returns:
             The step, the largest motion of a joint of the reference [rad or m], and the errors of
             the command [m, rad] if they are known.
         """
         direct = self._direct
-        if direct is not None and not direct.is_too_fast():
+        if direct is not None and guide is None and not direct.is_too_fast():
             return direct.advance(T_d, dt), direct.motion, direct.errors
         if self.guard is not None:
             self.local_ik.near = self.guard.near if self.guard.state.pairs.names else None
         before = self.local_ik.q
-        guide = target.guide(now) if isinstance(target, TrajectoryTarget) else None
         if guide is not None:
             self.local_ik.continue_from(guide)
         step = self.local_ik.advance(T_d.reshape(-1, 4, 4), dt)

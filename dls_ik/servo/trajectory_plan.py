@@ -26,17 +26,17 @@ from dls_ik.solver.result import IkPathResult, Reconfiguration
 
 MAX_POSE_DISTANCE = 0.02, 0.1  # [m] and [rad] maximum distance of successive poses that are solved
 MAX_PLANNED_POSES = 2000  # number of poses above which the distances are larger instead
-MAX_JOINT_STEP = 0.5  # [rad or m] maximum joint step between poses that are solved
-SEARCH_TIMEOUT = 1.0  # [s] maximum duration of each search for a whole path
-MAX_RESTARTS = 20  # for the first pose, from the current joint positions
+MAX_PLANNED_STEP = 0.5  # [rad or m] maximum joint step between poses that are solved
+PATH_SEARCH_TIMEOUT = 1.0  # [s] maximum duration of each search for a whole path
+MAX_START_RESTARTS = 20  # limit for the first pose, from the current joint positions
 OTHER_BRANCH = "not reachable on the current branch of solutions"
 BREAKS = {
     "limit": "beyond the limit of {}",
     "collision": "in collision: {}",
     "singularity": "behind a singularity",
     "unreachable": "out of reach or in collision",
-    "step": f"reached only by a joint step of more than {MAX_JOINT_STEP:g} rad or m",
-    "timeout": f"not reached within {SEARCH_TIMEOUT:g} s of search",
+    "step": f"reached only by a joint step of more than {MAX_PLANNED_STEP:g} rad or m",
+    "timeout": f"not reached within {PATH_SEARCH_TIMEOUT:g} s of search",
 }
 
 
@@ -88,7 +88,7 @@ class TrajectoryPlanner:
     def __init__(self, robot: RobotModel, executor: Executor | None, **options: Any) -> None:
         self._robot, self._executor = robot, executor
         self._step = IkSolver(robot, max_restarts=1, timeout=3600.0, **options)
-        self._first = IkSolver(robot, max_restarts=MAX_RESTARTS, timeout=3600.0, **options)
+        self._first = IkSolver(robot, max_restarts=MAX_START_RESTARTS, timeout=3600.0, **options)
         self._scene = self._step.scene
         self._unit = self._step.options.length_unit
 
@@ -151,7 +151,7 @@ class TrajectoryPlanner:
         """Return the index of the first pose that steps from q (n,) do not reach; None: none."""
         for i, T in enumerate(poses):
             result = (self._step if i else self._first).solve(T, q)
-            if not result.success or (i and np.abs(result.q - q).max() > MAX_JOINT_STEP):
+            if not result.success or (i and np.abs(result.q - q).max() > MAX_PLANNED_STEP):
                 return i
             if self._scene is not None and (
                 self._scene.in_collision(result.q)
@@ -169,7 +169,7 @@ class TrajectoryPlanner:
 
     def _whole_path(self, poses: Array, q: Array | None) -> IkPathResult:
         return self._first.solve_path(
-            poses, q, whole=True, max_joint_step=MAX_JOINT_STEP, timeout=SEARCH_TIMEOUT
+            poses, q, whole=True, max_joint_step=MAX_PLANNED_STEP, timeout=PATH_SEARCH_TIMEOUT
         )
 
 

@@ -68,7 +68,7 @@ def episode_joints(
             [rad or m]; default: any solution of the first frame.
         tolerance: Maximum error of a frame that is reached [m, rad].
         max_joint_step: Maximum change of a joint between two frames [rad or m].
-        whole: Whether the episode is solved as a whole, with the fewest possible jumps.
+        whole: Whether the episode is solved as a whole, with the minimum number of jumps.
         **options: Options of :class:`dls_ik.IkSolver`, such as `scene`.
 
     Raises:

@@ -19,7 +19,7 @@ from dls_ik.errors import OptionError
 from dls_ik.study.definition import Study
 from dls_ik.study.solve import COLUMNS
 
-FORMATS = ("csv", "parquet")
+RESULT_FORMATS = ("csv", "parquet")
 
 
 @dataclass(frozen=True)
@@ -81,8 +81,8 @@ def check_format(name: str) -> None:
     Raises:
         OptionError: If the format is unknown, or pyarrow is not installed.
     """
-    if name not in FORMATS:
-        raise OptionError(f"format must be one of {', '.join(FORMATS)}; got {name!r}")
+    if name not in RESULT_FORMATS:
+        raise OptionError(f"format must be one of {', '.join(RESULT_FORMATS)}; got {name!r}")
     if name == "parquet":
         _pyarrow()
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from dls_ik.core.types import Array
-from dls_ik.teleop.config import COMPONENTS, TeleopConfig
+from dls_ik.teleop.config import AXES_OF_TWIST, TeleopConfig
 from dls_ik.teleop.device import Control, DeviceState
 from dls_ik.text import listing
 
@@ -44,7 +44,7 @@ class AxisMotion:
             now: Current time [s].
         """
         config = self._config
-        raw = np.array([_deflection(config.axes.get(name), state) for name in COMPONENTS])
+        raw = np.array([_deflection(config.axes.get(name), state) for name in AXES_OF_TWIST])
         self._changed[raw != self._last] = now
         self._last = raw
         size = np.abs(raw)
@@ -52,7 +52,7 @@ class AxisMotion:
         self._used |= at_rest
         if config.stuck_after > 0.0:
             self._used &= at_rest | (now - self._changed < config.stuck_after)
-        ignored = [name for name, used in zip(COMPONENTS, self._used, strict=True) if not used]
+        ignored = [name for name, used in zip(AXES_OF_TWIST, self._used, strict=True) if not used]
         self.note = f"{listing(ignored)} ignored: let the axis return to 0" if ignored else ""
         share = np.clip((size - config.deadzone) / (1.0 - config.deadzone), 0.0, 1.0)
         result: Array = np.where(self._used, np.sign(raw) * share, 0.0)

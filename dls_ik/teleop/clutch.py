@@ -10,7 +10,7 @@ from dls_ik.core.se3 import difference, moved
 from dls_ik.core.types import Array
 from dls_ik.model.rotations import rotation_from_rpy
 from dls_ik.servo.targets import rotated
-from dls_ik.teleop.config import TOOL, TeleopConfig
+from dls_ik.teleop.config import TOOL_FRAME, TeleopConfig
 from dls_ik.teleop.device import DeviceState
 from dls_ik.teleop.filters import OneEuroFilter, PoseMedian
 
@@ -39,7 +39,7 @@ class PoseMotion:
         self._median = PoseMedian(config.median)
         self._euro = OneEuroFilter(config.min_cutoff, config.beta)
         self._count = -1
-        self._setting = (1.0, config.frame == TOOL)  # speed, and whether the tool's axes are used
+        self._setting = (1.0, config.frame == TOOL_FRAME)  # speed, and use of the tool's axes
         self._changed = self._jumped = -np.inf  # [s] time of the last change and of the last jump
         self._raw = self._T_median = self._T = np.eye(4)  # (4, 4) newest poses of the device
         self._anchor: tuple[Array, Array] | None = None  # poses of device and tip, clutch closed

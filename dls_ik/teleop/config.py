@@ -27,9 +27,9 @@ DEVICES = {
     "page": "a phone or headset with WebXR, and pip install 'dls-ik[viewer]'",
 }
 POSE_DEVICES = ("tracker", "page")
-COMPONENTS = ("x", "y", "z", "roll", "pitch", "yaw")  # of a twist
+AXES_OF_TWIST = ("x", "y", "z", "roll", "pitch", "yaw")  # components of a twist
 ACTIONS = ("open", "close", "faster", "slower", "frame", "stop")
-BASE, TOOL = "base", "tool"
+BASE_FRAME, TOOL_FRAME = "base", "tool"
 MAX_CONFIG_BYTES = 2**16
 
 Axes = Mapping[str, tuple[Control, Control | float]]
@@ -78,7 +78,7 @@ class TeleopConfig:
     axes: Axes = field(default_factory=dict)
     hold: tuple[Control, ...] = ()
     buttons: Mapping[str, Control] = field(default_factory=dict)
-    frame: str = BASE
+    frame: str = BASE_FRAME
     rpy: tuple[float, float, float] = (0.0, 0.0, 0.0)
     linear_speed: float = 0.1
     angular_speed: float = 0.4
@@ -136,10 +136,10 @@ def load_config(device: str = "", file: str | os.PathLike[str] | None = None) ->
     if not named:
         raise OptionError(f"name a device: {listing(DEVICES)}; or give one by the key device")
     config = replace(TeleopConfig(**_read(shipped_config(str(named)))), **given)
-    if config.has_pose and config.frame not in (BASE, TOOL):
+    if config.has_pose and config.frame not in (BASE_FRAME, TOOL_FRAME):
         raise OptionError(
-            f"frame must be {BASE} or {TOOL} for a device with a pose; got {config.frame!r}; give "
-            "the axes of a camera by rpy"
+            f"frame must be {BASE_FRAME} or {TOOL_FRAME} for a device with a pose; "
+            f"got {config.frame!r}; give the axes of a camera by rpy"
         )
     return config
 
@@ -258,7 +258,7 @@ READERS: dict[str, Reader] = {
     "device": _device,
     "source": _text,
     "buttons_topic": _text,
-    "axes": _mapping(COMPONENTS, _axis),
+    "axes": _mapping(AXES_OF_TWIST, _axis),
     "hold": _list(_control),
     "buttons": _mapping(ACTIONS, _control),
     "frame": _text,

@@ -13,13 +13,13 @@ from dls_ik.model.rotations import rotation_from_rpy
 from dls_ik.servo.targets import rotated
 from dls_ik.teleop.axes import AxisMotion
 from dls_ik.teleop.clutch import PoseMotion
-from dls_ik.teleop.config import ACTIONS, BASE, TOOL, TeleopConfig
+from dls_ik.teleop.config import ACTIONS, BASE_FRAME, TOOL_FRAME, TeleopConfig
 from dls_ik.teleop.device import DeviceState
 
 MAX_STEP_TIME = 0.1  # [s] longest time between two steps for which the target moves
 STOP_MESSAGES = 3  # number of twists of 0 that stop the arm, because a message may be lost
 SPEED_STEP = 1.25  # factor of one press of "faster" or "slower"
-MIN_SPEED, MAX_SPEED = 0.05, 1.0  # range of the share of the configured speeds
+MIN_SPEED_SHARE, MAX_SPEED_SHARE = 0.05, 1.0  # range of the share of the configured speeds
 
 
 class TeleopCommand(NamedTuple):
@@ -50,7 +50,7 @@ class Teleop:
     def __init__(self, config: TeleopConfig) -> None:
         self.config = config
         self.speed = 1.0
-        self.in_tool = config.frame == TOOL
+        self.in_tool = config.frame == TOOL_FRAME
         self._axes, self._motion = AxisMotion(config), PoseMotion(config)
         self._R = rotation_from_rpy(*config.rpy)
         self._pressed: frozenset[object] = frozenset()
@@ -130,7 +130,7 @@ class Teleop:
         actions = {name for name in ACTIONS if buttons.get(name) in new}
         if actions & {"faster", "slower"}:
             factor = SPEED_STEP if "faster" in actions else 1.0 / SPEED_STEP
-            self.speed = min(max(self.speed * factor, MIN_SPEED), MAX_SPEED)
+            self.speed = min(max(self.speed * factor, MIN_SPEED_SHARE), MAX_SPEED_SHARE)
         if "frame" in actions:
             self.in_tool = not self.in_tool
         return actions
@@ -153,7 +153,7 @@ class Teleop:
         V[3:] *= config.angular_speed * self.speed
         if self.in_tool:
             return TeleopCommand(rotated(tip[:3, :3], V), is_active=True, note=self._axes.note)
-        frame = "" if config.frame in (BASE, TOOL) else config.frame
+        frame = "" if config.frame in (BASE_FRAME, TOOL_FRAME) else config.frame
         return TeleopCommand(V, frame, is_active=True, note=self._axes.note)
 
     def _follow(self, tip: Array, now: float, dt: float) -> TeleopCommand:

@@ -36,7 +36,7 @@ class DeviceState(NamedTuple):
 class Device(Protocol):
     """A connected device."""
 
-    name: str  # for the operator, such as "Xbox pad (/dev/input/js0)"
+    name: str  # text for the operator, such as "Xbox pad (/dev/input/js0)"
 
     def read(self, now: float) -> DeviceState:
         """Return the current state without waiting.

@@ -13,7 +13,7 @@ from dls_ik.core.se3 import difference, moved
 from dls_ik.core.types import Array
 
 DERIVATIVE_CUTOFF = 1.0  # [Hz] cutoff frequency of the filtered velocity, as in the paper
-MIN_INTERVAL, MAX_INTERVAL = 1e-3, 0.1  # [s] range to which intervals between poses are clipped
+MIN_POSE_INTERVAL, MAX_POSE_INTERVAL = 1e-3, 0.1  # [s] intervals between poses are clipped
 
 
 class PoseMedian:
@@ -73,7 +73,7 @@ class OneEuroFilter:
         if self._T is None or not math.isfinite(self.min_cutoff):
             self._T, self._time = T.copy(), now
             return self._T
-        dt = min(max(now - self._time, MIN_INTERVAL), MAX_INTERVAL)
+        dt = min(max(now - self._time, MIN_POSE_INTERVAL), MAX_POSE_INTERVAL)
         step = difference(self._T, T)
         self._velocity += _share(DERIVATIVE_CUTOFF, dt) * (step / dt - self._velocity)
         for part in (slice(0, 3), slice(3, 6)):

@@ -16,7 +16,7 @@ from dls_ik.teleop.file_device import FileDevice, read_name, the_only
 INPUT_FOLDER, SYS_FOLDER = Path("/dev/input"), Path("/sys/class/input")
 EVENT = struct.Struct("IhBB")  # struct js_event: time [ms], value, type, number
 BUTTON_EVENT, AXIS_EVENT, INITIAL_STATE = 0x01, 0x02, 0x80  # types of events
-FULL_DEFLECTION = 32767
+FULL_AXIS_VALUE = 32767
 
 
 class Gamepad(FileDevice):
@@ -27,7 +27,7 @@ class Gamepad(FileDevice):
         whole = len(data) - len(data) % EVENT.size
         for _, value, kind, number in EVENT.iter_unpack(data[:whole]):
             if kind & ~INITIAL_STATE == AXIS_EVENT:
-                self.axes[number] = value / FULL_DEFLECTION
+                self.axes[number] = value / FULL_AXIS_VALUE
             elif kind & ~INITIAL_STATE == BUTTON_EVENT:
                 (self.pressed.add if value else self.pressed.discard)(number)
 

@@ -13,11 +13,11 @@ from pathlib import Path
 
 from dls_ik.teleop.file_device import FileDevice, read_name, the_only
 
-DEVICE_FOLDER, SYS_FOLDER = Path("/dev"), Path("/sys/class/hidraw")
+DEVICE_FOLDER, HIDRAW_FOLDER = Path("/dev"), Path("/sys/class/hidraw")
 # Vendor 3Dconnexion, and the products that it sold under the vendor Logitech
 HID_ID = re.compile(r"HID_ID=[0-9A-F]+:0000(?:256F:|046D:0000C6[0-4])", re.IGNORECASE)
 HID_NAME = re.compile(r"HID_NAME=(.*?)(?: [A-Z_]+=|$)")
-TRANSLATION, ROTATION, BUTTONS = 1, 2, 3  # numbers of reports
+TRANSLATION_REPORT, ROTATION_REPORT, BUTTONS_REPORT = 1, 2, 3  # numbers of reports
 FULL_DEFLECTION = 350.0
 
 
@@ -26,17 +26,17 @@ class SpaceMouse(FileDevice):
 
     def decode(self, data: bytes) -> None:
         """Update the state by one report."""
-        if data[0] in (TRANSLATION, ROTATION):
-            first = 3 if data[0] == ROTATION else 0
+        if data[0] in (TRANSLATION_REPORT, ROTATION_REPORT):
+            first = 3 if data[0] == ROTATION_REPORT else 0
             count = min((len(data) - 1) // 2, 6 - first)  # newer models: all six in one report
             for k, value in enumerate(struct.unpack_from(f"<{count}h", data, 1)):
                 self.axes[first + k] = min(max(value / FULL_DEFLECTION, -1.0), 1.0)
-        elif data[0] == BUTTONS:
+        elif data[0] == BUTTONS_REPORT:
             bits = int.from_bytes(data[1:], "little")
             self.pressed = {k for k in range(bits.bit_length()) if bits >> k & 1}
 
 
-def find_spacemice(devices: Path = DEVICE_FOLDER, sys: Path = SYS_FOLDER) -> dict[str, str]:
+def find_spacemice(devices: Path = DEVICE_FOLDER, sys: Path = HIDRAW_FOLDER) -> dict[str, str]:
     """Return the names of the connected SpaceMice by device file.
 
     Args:

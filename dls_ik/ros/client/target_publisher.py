@@ -197,7 +197,7 @@ class TargetPublisher:
     ) -> None:
         self._own = OwnNode(namespace, own_name)
         self.node, self.name, self.patience = self._own.node, node, patience
-        self.monitor = NodeMonitor(self.node, node, max_rows)
+        self.monitor = NodeMonitor(self.node, node, max_rows=max_rows)
         self._pose = self.node.create_publisher(PoseStamped, POSE_TOPIC, QoSProfile(depth=1))
         self._twist = self.node.create_publisher(TwistStamped, TWIST_TOPIC, QoSProfile(depth=1))
         self.sent = 0

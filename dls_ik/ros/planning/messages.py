@@ -15,7 +15,7 @@ from dls_ik.ros.services.request import driven_joints
 from dls_ik.servo.joint_spline import JointSpline
 from dls_ik.solver.trajectory import NANOSECONDS_PER_SECOND
 
-MAX_POINT_INTERVAL = 0.1  # [s] largest time between two points of a trajectory message
+MAX_MESSAGE_INTERVAL = 0.1  # [s] largest time between two points of a trajectory message
 
 
 def trajectory_from_spline(spline: JointSpline, setting: Setting) -> Any:
@@ -39,7 +39,7 @@ def trajectory_from_spline(spline: JointSpline, setting: Setting) -> Any:
     return RobotTrajectory(joint_trajectory=message)
 
 
-def dense_times(spline: JointSpline, interval: float = MAX_POINT_INTERVAL) -> Array:
+def dense_times(spline: JointSpline, interval: float = MAX_MESSAGE_INTERVAL) -> Array:
     """Return the times [s] of all points, and of added points at most `interval` [s] apart."""
     parts = [
         np.linspace(a, b, max(int(np.ceil((b - a) / interval)), 1), endpoint=False)

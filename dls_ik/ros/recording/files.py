@@ -17,7 +17,7 @@ MCAP_SUFFIX, SQLITE_SUFFIX = ".mcap", ".db3"
 CHUNK_BYTES = (
     16 * 1024
 )  # size of a chunk of an MCAP file, the largest loss if the process is killed
-MAX_FILE_BYTES = 2**31  # largest recording that is read into memory
+MAX_BAG_BYTES = 2**31  # largest recording that is read into memory
 BAG_VERSION: Final = 8  # version of the rosbag2 format, which ROS 2 Humble can read too
 EXTRA = "pip install 'dls-ik[record]'"
 
@@ -184,9 +184,9 @@ def read_messages(path: Path) -> StoredMessages:
     """
     files = _files(path)
     size = sum(file.stat().st_size for file in files)
-    if size > MAX_FILE_BYTES:
+    if size > MAX_BAG_BYTES:
         raise RecordingError(
-            f"{path} has {size / 2**30:.1f} GiB, more than {MAX_FILE_BYTES // 2**30} GiB; "
+            f"{path} has {size / 2**30:.1f} GiB, more than {MAX_BAG_BYTES // 2**30} GiB; "
             "split it, for example by ros2 bag convert"
         )
     messages: list[RecordedMessage] = []
@@ -251,7 +251,7 @@ def _read_mcap(file: Path) -> Iterator[RecordedMessage]:
     schemas: dict[int, Any] = {}
     channels: dict[int, Any] = {}
     with file.open("rb") as stream:
-        records = StreamReader(stream, record_size_limit=MAX_FILE_BYTES).records
+        records = StreamReader(stream, record_size_limit=MAX_BAG_BYTES).records
         try:
             for record in records:
                 if isinstance(record, Schema):
