@@ -112,7 +112,6 @@ setup(
         "collision": ["coal>=3"],
         "physics": ["mujoco>=3.5"],
         "jerk": ["ruckig>=0.12"],
-        "timing": ["scipy>=1.9", "toppra>=0.6"],
         "cluster": ["dask[distributed]>=2023.1"],
         "demo": ["matplotlib>=3.5", "rich>=12"],
         "study": ["pyarrow>=12", "scipy>=1.9", 'tomli>=2; python_version < "3.11"'],

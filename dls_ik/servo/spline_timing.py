@@ -20,7 +20,7 @@ from dls_ik.servo.speed_profile import PathSpline, fastest_motion
 MIN_DURATION = 1e-3  # [s] duration of a path without motion
 MIN_POINT_INTERVAL = 1e-6  # [s] knots of a trajectory closer to each other are merged
 SAME_POINT_TOLERANCE = 1e-6  # [rad or m] configurations closer to each other are merged
-MAX_POINT_INTERVAL = 0.02  # [s] largest time between two points along a dense path
+DENSE_POINT_INTERVAL = 0.02  # [s] largest time between two points along a dense path
 
 
 def time_segments(path: Array, limits: MotionLimits, pairs: PathPairs | None = None) -> JointSpline:
@@ -54,7 +54,7 @@ def time_dense_path(path: Array, limits: MotionLimits) -> JointSpline:
     reduced = limits._replace(
         acceleration=USED_LIMIT_SHARE * limits.acceleration, jerk=USED_LIMIT_SHARE * limits.jerk
     )
-    return fastest_motion(PathSpline(q), reduced, MAX_POINT_INTERVAL).motion
+    return fastest_motion(PathSpline(q), reduced, DENSE_POINT_INTERVAL).motion
 
 
 def _without_repetitions(path: Array) -> Array:

@@ -47,6 +47,18 @@ def test_a_recording_of_the_page_is_read_back():
 NAMES = list(ROBOT.joint_names)
 
 
+@pytest.mark.parametrize("ending", ["csv", "json"])
+def test_timed_paths_are_read_with_all_points(ending, tmp_path):
+    rows = [line.partition(",")[2] for line in POSES.splitlines()]
+    (tmp_path / "poses.csv").write_text("\n".join(rows) + "\n")
+    file = tmp_path / f"joints.{ending}"
+    run("path", "wam", tmp_path / "poses.csv", "--out", file, "--acceleration", 2, "--jerk", 20)
+    path = read_path(ROBOT, file.name, file.read_bytes())
+    assert len(path.t) > 20
+    assert np.abs(path.velocity).max() <= ROBOT.velocity.max()
+    assert np.abs(np.diff(path.velocity, axis=0)).max() < 0.1
+
+
 def test_reconfigurations_and_scene_of_a_json_file_are_read(tmp_path):
     rows = [[0.0] * 7, [0.1] * 7, [0.5] * 7]
     breaks = [{"t": 3.0, "pose": 2, "explanation": "joint_7 would leave the joint limits"}]
