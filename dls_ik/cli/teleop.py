@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from dls_ik.teleop import Device, Teleop, TeleopCommand, TeleopConfig
 
 LINE_PERIOD = 0.1  # [s] period of updates of the line on stderr
+
 LISTING_TIME = 1.0  # [s] time in which publishers of topics are discovered
 TOPIC_TYPES = {"joy": "sensor_msgs/msg/Joy", "tracker": "geometry_msgs/msg/PoseStamped"}
 
@@ -120,10 +121,24 @@ def _open_spacemouse(config: TeleopConfig, *_: Any) -> Device:
     return open_spacemouse(config.source)
 
 
+def _open_page(config: TeleopConfig, host: str) -> Device:
+    try:
+        from dls_ik.viewer.server import LOOPBACK_HOSTS
+        from dls_ik.viewer.xr_page import XrPage
+    except ImportError as error:
+        message = f"{error.name or error} is missing: pip install 'dls-ik[viewer]'"
+        raise output.MissingPartError(message) from None
+    page = XrPage(host, config.source)
+    if host not in LOOPBACK_HOSTS:
+        output.warn(f"anybody with access to {host} can move this arm")
+    return page
+
+
 OPENERS: dict[str, Callable[[Any, str], Device]] = {
     "keyboard": _open_keyboard,
     "gamepad": _open_gamepad,
     "spacemouse": _open_spacemouse,
+    "page": _open_page,
 }
 
 

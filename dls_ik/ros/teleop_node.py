@@ -32,6 +32,7 @@ MAX_ROWS = 100  # tip poses that are kept
 ARM_TIMEOUT = 0.5  # [s] time without a tip pose after which the arm counts as lost
 GRAPH_PERIOD = 1.0  # [s] time between two counts of the publishers of a device
 HELD_STATES = ("PAUSED", "FAULT", "NO_ROBOT")  # states in which the node ignores targets
+REFUSED = "REFUSED"  # state after a target that is not valid, such as one in an unknown frame
 
 Update = Callable[[TeleopCommand, Teleop], None]
 
@@ -56,13 +57,8 @@ def open_publisher(namespace: str, node: str, patience: float) -> TargetPublishe
     publisher = TargetPublisher(namespace, node, patience, TELEOP_NODE_NAME, MAX_ROWS)
     try:
         publisher.wait()
-        names = publisher.node.get_node_names_and_namespaces()
-        own = (TELEOP_NODE_NAME, publisher.node.get_namespace())
-        if names.count(own) > 1:
-            raise SecondTeleopError(
-                f"another {TELEOP_NODE_NAME} runs in the namespace {own[1]}, or was killed less "
-                "than 20 s ago; stop it, because two devices would move the arm at once"
-            )
+        if rival := _find_rival(publisher.node):
+            raise SecondTeleopError(rival)
     except BaseException:
         publisher.__exit__()
         raise
@@ -165,6 +161,7 @@ def run(
         update: Function that is called in each cycle with the result and the teleoperation.
     """
     teleop, is_active = Teleop(config), False
+    rival, next_check = "", -np.inf
     gripper = publisher.node.create_publisher(
         Float64MultiArray, config.gripper_topic, QoSProfile(depth=1)
     )
@@ -173,9 +170,13 @@ def run(
         while not ended.wait(max(deadline - time.monotonic(), 0.0)):
             now = time.monotonic()
             deadline = max(deadline + 1.0 / config.rate, now)
-            row = publisher.monitor.rows[-1]
-            command = teleop.step(device.read(now), row.tip, now, _arm_problem(publisher, now))
+            if now >= next_check:  # a rival may start later, or be discovered late
+                next_check, rival = now + GRAPH_PERIOD, _find_rival(publisher.node)
+            tip, problem = publisher.monitor.rows[-1].tip, rival or _arm_problem(publisher, now)
+            command = teleop.step(device.read(now), tip, now, problem)
             is_active = command.is_active
+            if is_active and publisher.monitor.state == REFUSED:
+                command = command._replace(note=publisher.monitor.message)
             if command.twist is not None:
                 publisher.send_twist(command.twist.tolist(), command.frame)
             if command.pose is not None:
@@ -187,6 +188,17 @@ def run(
         if is_active:
             with ignore_sigint():  # a second Ctrl-C must not keep the arm from being stopped
                 publisher.stop()
+
+
+def _find_rival(node: Node) -> str:
+    """Return a text about another teleoperation in the same namespace; empty if there is none."""
+    own = node.get_name(), node.get_namespace()
+    if node.get_node_names_and_namespaces().count(own) < 2:
+        return ""
+    return (
+        f"another {own[0]} runs in the namespace {own[1]}, or was killed less than 20 s ago; stop "
+        "it: two devices must not move the arm at once"
+    )
 
 
 def _arm_problem(publisher: TargetPublisher, now: float) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from dls_ik.teleop.file_device import FileDevice, read_name, the_only
 
-INPUT_FOLDER, SYS_FOLDER = Path("/dev/input"), Path("/sys/class/input")
+INPUT_FOLDER, INPUT_NAMES = Path("/dev/input"), Path("/sys/class/input")
 EVENT = struct.Struct("IhBB")  # struct js_event: time [ms], value, type, number
 BUTTON_EVENT, AXIS_EVENT, INITIAL_STATE = 0x01, 0x02, 0x80  # types of events
 FULL_AXIS_VALUE = 32767
@@ -32,7 +32,7 @@ class Gamepad(FileDevice):
                 (self.pressed.add if value else self.pressed.discard)(number)
 
 
-def find_gamepads(devices: Path = INPUT_FOLDER, names: Path = SYS_FOLDER) -> dict[str, str]:
+def find_gamepads(devices: Path = INPUT_FOLDER, names: Path = INPUT_NAMES) -> dict[str, str]:
     """Return the names of the connected gamepads by device file.
 
     Args:

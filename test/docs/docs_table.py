@@ -73,6 +73,10 @@ RULES = (
     Rule(r"(\.venv/bin/)?ik_sim_arm\b", Way.SERVE, ready=r"ready"),
     Rule(r"ros2 (service call|topic (pub|echo|info)|param (set|describe|dump))\b", Way.ASK),
     Rule(r"dls-ik (call|stream) ", Way.ASK),
+    Rule(r"dls-ik teleop .*--(list|show-config)", Way.RUN),
+    Rule(r"dls-ik teleop\b", Way.PARSE, "needs a device; see test_teleop_node.py"),
+    Rule(r"adb ", Way.LEAVE, "the reader's phone"),
+    Rule(r"sudo setfacl ", Way.LEAVE, "the reader's machine"),
     Rule(r"dls-ik view\b", Way.SERVE, ready=r"http://"),
     # The command
     Rule(r"(\.venv/bin/)?dls-ik\b", Way.RUN),
