@@ -77,7 +77,7 @@ class GapsFoundError(Exception):
     metavar="X",
     help="Larger joint changes between frames are gaps [rad or m].",
 )
-@click.option("--whole", is_flag=True, help="Solve each episode as a whole: fewest jumps.")
+@click.option("--whole", is_flag=True, help="Solve each episode as a whole: minimum jumps.")
 @click.option("--approximate", is_flag=True, help="Write the closest configurations in gaps.")
 @output.json_option
 def episode(

@@ -36,7 +36,7 @@ TOPICS = {
     "/robot_description",
     "/dls_ik/recording",
 }
-MAX_JOINT_DIFFERENCE = 0.05  # [rad] as messages of a replay arrive at slightly other times
+MAX_JOINT_DIFFERENCE = 0.05  # [rad] messages of a replay arrive at slightly other times
 
 
 def command(*words, code=0):
