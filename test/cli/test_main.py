@@ -33,7 +33,7 @@ WORK = {
     "reproduce": ["figure-2", "--samples", "20"],
     "study": ["planar_2r", "--method", "auto", "--pairs", "3"],
 }  # fmt: skip
-SHOWS = {"view"}  # output is a page, not results
+SHOWS = {"view", "waypoint"}  # output is a page, or that of commands of its own
 # Runs that take minutes, until Ctrl-C
 LONG = {
     "study": ["wam", "--method", "auto", "--pairs", "1000000"],
