@@ -39,7 +39,7 @@ class GapsFoundError(Exception):
 
 @click.command(epilog=EPILOG, short_help="Convert poses of a data set to joints, and back.")
 @robot_options
-@click.argument("dataset", type=click.Path(exists=True, path_type=Path))
+@click.argument("dataset")
 @click.option(
     "--to", type=click.Choice([TO_JOINTS, TO_POSES]), required=True, help="Form of the output."
 )
@@ -77,12 +77,12 @@ class GapsFoundError(Exception):
     metavar="X",
     help="Larger joint changes between frames are gaps [rad or m].",
 )
-@click.option("--whole", is_flag=True, help="Solve each episode as a whole: fewest jumps.")
+@click.option("--whole", is_flag=True, help="Solve each episode as a whole: minimum jumps.")
 @click.option("--approximate", is_flag=True, help="Write the closest configurations in gaps.")
 @output.json_option
 def episode(
     chosen: ChosenRobot,
-    dataset: Path,
+    dataset: str,
     to: str,
     out: str,
     features: tuple[str, ...],
@@ -101,6 +101,8 @@ def episode(
     and frame: poses that are not reached, and jumps of a joint.
     """
     output.check_new_folder(out)
+    if not Path(dataset).exists():
+        raise click.UsageError(f"{dataset} does not exist; give a folder or a Parquet file")
     robot = chosen.read()
     conversion = EpisodeConversion(
         robot,
@@ -113,7 +115,7 @@ def episode(
     convert = conversion.to_joints if to == TO_JOINTS else conversion.to_poses
 
     def write(part: Path) -> None:
-        lerobot.convert_dataset(dataset, part, features, convert)
+        lerobot.convert_dataset(Path(dataset), part, features, convert)
         if conversion.gaps and not approximate:
             raise GapsFoundError
 

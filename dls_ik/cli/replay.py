@@ -106,10 +106,10 @@ def _starter(
     source: RunningNode, motion: JointMotion, recording: Recording, what: str
 ) -> Callable[[], None]:
     """Return a function that moves the arm to the first recorded positions."""
-    if not len(recording.q):
+    if not recording.has_joints(source.message_names):
         output.warn(
-            "the recording has no joint positions; the arm moves to the first target with the "
-            "speed of its limits"
+            "the recording has no positions of the joints of the node; the arm moves to the first "
+            "target at its limits"
         )
         return _no_motion
     t = recording.targets[0].time if what == OF_TARGETS else float(recording.times[0])
@@ -132,7 +132,7 @@ def _prepare_targets(
     del motion
     replayer = TargetReplayer(source, match_topics(recording, source))
     targets = schedule(recording.targets, speed, source.parameters.target_timeout)
-    source.positions()
+    source.wait_for_tip()
 
     def run() -> dict[str, Any]:
         outcome = replayer.run(targets, lambda: None)

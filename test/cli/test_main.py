@@ -33,7 +33,7 @@ WORK = {
     "reproduce": ["figure-2", "--samples", "20"],
     "study": ["planar_2r", "--method", "auto", "--pairs", "3"],
 }  # fmt: skip
-SHOWS = {"view", "teleop"}  # a page or a session, which have no results
+SHOWS = {"view", "teleop", "waypoint"}  # a page, a session, or commands of its own
 # Runs that take minutes, until Ctrl-C
 LONG = {
     "study": ["wam", "--method", "auto", "--pairs", "1000000"],

@@ -72,6 +72,8 @@ RULES = (
     Rule(r"(\.venv/bin/)?ik_node\b", Way.SERVE, ready=NODE_READY),
     Rule(r"(\.venv/bin/)?ik_sim_arm\b", Way.SERVE, ready=r"ready"),
     Rule(r"ros2 (service call|topic (pub|echo|info)|param (set|describe|dump))\b", Way.ASK),
+    Rule(r"dls-ik (record|replay|waypoint) ", Way.PARSE, "see test_node_recording.py"),
+    Rule(r"dls-ik episode ", Way.PARSE, "the reader's data; see test_episode_command.py"),
     Rule(r"dls-ik (call|stream) ", Way.ASK),
     Rule(r"dls-ik teleop .*--(list|show-config)", Way.RUN),
     Rule(r"dls-ik teleop\b", Way.PARSE, "needs a device; see test_teleop_node.py"),

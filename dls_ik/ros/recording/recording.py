@@ -58,6 +58,10 @@ class Recording(NamedTuple):
     urdf: str  # empty: not recorded
     notes: tuple[str, ...] = ()  # losses and changes
 
+    def has_joints(self, names: Sequence[str]) -> bool:
+        """Return whether positions of all named joints are recorded."""
+        return bool(len(self.q)) and set(names) <= set(self.joint_names)
+
     def positions_at(self, t: float, names: Sequence[str]) -> Array:
         """Return the last joint positions (m,) of named joints before a time [s], or the first."""
         row = self.q[max(int(np.searchsorted(self.times, t, "right")) - 1, 0)]

@@ -35,7 +35,7 @@ from dls_ik.text import listing
 MIN_KNOT_INTERVAL = 0.05  # [s] closer joint positions are not used, as noise would exceed limits
 MAX_REPLAYED_POINTS = 9000  # points of a trajectory; the node accepts 10 000
 REST_PERIOD = 0.05  # [s] period of checks after the last target
-MAX_SETTLE_TIME = 10.0  # [s] maximum time after the last target until the arm is at rest
+MAX_SETTLE_TIME = 30.0  # [s] maximum time after the last target until the arm is at rest
 STATES_IN_MOTION = ("FOLLOWING", "JOINT_MOTION", "NEAR_SINGULARITY", "LEAVING_SINGULARITY",
                     "NEAR_COLLISION", "JOINT_BOUND", "UNKNOWN")  # fmt: skip
 
@@ -213,7 +213,7 @@ def joint_trajectory(
         RecordingError: If the recording has no motion of these joints.
     """
     times, q = recording.times, recording.q
-    if len(q):
+    if recording.has_joints(names):
         q = q[:, [recording.joint_names.index(name) for name in names]]
         interval = max(MIN_KNOT_INTERVAL, (times[-1] - times[0]) / MAX_REPLAYED_POINTS)
         knots = np.unique(((times - times[0]) // interval).astype(int), return_index=True)[1]
@@ -222,6 +222,8 @@ def joint_trajectory(
         if len(knots) > 2 and times[knots[-1]] - times[knots[-2]] < 0.5 * interval:
             knots = np.delete(knots, -2)
         times, q = (times[knots] - times[0]) / speed, q[knots]
+    else:
+        q = q[:0]
     if len(q) < 2 or np.ptp(q, axis=0).max() == 0.0:
         raise RecordingError(f"{recording.path} has no motion of the joints to replay")
     v = np.zeros_like(q)

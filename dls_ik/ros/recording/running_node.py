@@ -154,6 +154,19 @@ class RunningNode:
         except DlsIkError as error:
             return RecordingInfo(self.full_name, roles), str(error)
 
+    def wait_for_tip(self) -> None:
+        """Wait until the node publishes the pose of its tip.
+
+        Raises:
+            NoAnswerError: If no pose arrives within `patience`, for example without a robot.
+        """
+        monitor = self.monitor
+        if not wait_until(lambda: monitor.rows, time.monotonic() + self.patience):
+            raise NoAnswerError(
+                f"{self.full_name} publishes no pose of its tip within {self.patience:g} s; its "
+                f"state is {monitor.state}: {monitor.message or 'no message'}"
+            )
+
     def positions(self) -> dict[str, float]:
         """Return the last joint positions by name in messages [rad or m]; wait for all joints.
 
