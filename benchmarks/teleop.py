@@ -14,13 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.common import Table, columns, finish, guarded, parser, positive
+from benchmarks.common import Table, add_plot, columns, finish, guarded, parser, positive
 from benchmarks.peers.arm import arm_of
 from benchmarks.servo_peers.adapters import PEERS
 from benchmarks.servo_peers.environment import SERVO_PEERS, pythons, run
 from benchmarks.servo_peers.job import ServoJob
 from benchmarks.servo_runs import moving
 from benchmarks.teleop_figures import PeerFigures, StreamFigures, figures_of, gathered
+from benchmarks.teleop_picture import draw
 from benchmarks.teleop_streams import CYCLES, KINDS, PERIOD, Hand, Stream
 from dls_ik import DlsIkError, RobotModel
 from dls_ik.model.dh import DhRow
@@ -31,8 +32,9 @@ ARMS = ("wam7", "fr3", "ur5e", "xarm7", FIVE_JOINTS)
 PEER_COLUMNS = columns(
     "peer; cycles :d; above the velocity limit :d; largest velocity / limit :.2f; largest "
     "acceleration / limit :.1f; largest jerk [rad/s^3] :.0f; freezes :d; failed cycles [%] :.2f; "
-    "delay [s] :.3f; error after the delay [mm] :.3f; ends outside the limits :d; a cycle, median "
-    "[us] :.1f; 99.9 % [us] :.0f"
+    "delay [s] :.3f; error after the delay [mm] :.3f; ends outside the limits :d; step at "
+    "re-clutch [rad] :.1e; error 0.3 s after a dropout [mm] :.3f; a cycle, median [us] :.1f; "
+    "99.9 % [us] :.0f"
 )
 KIND_COLUMNS = columns(
     "stream; peer; above the velocity limit :d; largest acceleration / limit :.1f; freezes :d; "
@@ -99,7 +101,7 @@ def follow_all(
             notes.append(str(error))
             continue
         by_kind[name] = figures
-        whole[name] = gathered([each for rows in figures.values() for each in rows], runs)
+        whole[name] = gathered(figures, runs)
         notes.append(f"{name}: {PEERS[name].settings}; {runs[-1].versions}")
     return by_kind, whole, notes
 
@@ -108,8 +110,8 @@ def peer_row(name: str, f: PeerFigures) -> list[Any]:
     """Return the row of a peer."""
     return [
         name, f.cycles, f.steps_above, f.velocity, f.acceleration, f.jerk, f.freezes,
-        100.0 * f.failed, f.delay, 1e3 * f.error, f.outside, 1e6 * f.median_time,
-        1e6 * f.slowest_time,
+        100.0 * f.failed, f.delay, 1e3 * f.error, f.outside, f.reclutch, 1e3 * f.dropout,
+        1e6 * f.median_time, 1e6 * f.slowest_time,
     ]  # fmt: skip
 
 
@@ -142,6 +144,7 @@ def main() -> None:
     options.add_argument(
         "--environment", type=Path, default=SERVO_PEERS, metavar="DIR", help="of environments"
     )
+    add_plot(options, "the figures of all peers")
     given = options.parse_args()
     by_kind, whole, notes = follow_all(
         given.only, given.environment, given.arms, given.streams, given.seed
@@ -155,6 +158,8 @@ def main() -> None:
         Table("By kind of stream", KIND_COLUMNS, kinds),
     ]
     finish(given, tables, notes)
+    if given.plot and whole:
+        draw(given.plot, whole)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from benchmarks.teleop_streams import PERIOD, Stream
 ROUNDING = 1e-6  # relative excess of a limit that rounding may cause
 FREEZE_CYCLES = round(0.2 / PERIOD)
 FREEZE_ERROR = 5e-3  # [m] a tip at rest counts as frozen if its error is larger
+SETTLED_CYCLES = round(0.3 / PERIOD)
 MAX_DELAY = 50  # [cycles]
 BACK = 1e-6  # [rad or m] a joint beyond a limit by at most this counts as inside
 
@@ -32,6 +33,8 @@ class StreamFigures(NamedTuple):
     last_error: float  # position error in the last cycle [m]
     recovery: float  # time outside the joint limits [s]; infinite: until the end
     largest_step: float  # largest change of a joint in a cycle [rad or m]
+    resumed_step: float  # the same, in cycles in which targets arrive again after a gap; or NaN
+    resumed_error: float  # position error 0.3 s after the first gap [m]; NaN without a gap
 
 
 def figures_of(job: ServoJob, stream: Stream, q: np.ndarray, failed: np.ndarray) -> StreamFigures:
@@ -49,6 +52,7 @@ def figures_of(job: ServoJob, stream: Stream, q: np.ndarray, failed: np.ndarray)
     a = np.diff(v, axis=0) / PERIOD
     position, _ = errors(job.arm.fk(q), stream.targets)
     delay, error = lag(job.arm, stream, q)
+    resumed = 1 + np.flatnonzero(stream.has_arrived[1:] & ~stream.has_arrived[:-1])
     return StreamFigures(
         len(q),
         int((np.abs(v) > job.velocity * (1.0 + ROUNDING)).any(axis=1).sum()),
@@ -62,6 +66,8 @@ def figures_of(job: ServoJob, stream: Stream, q: np.ndarray, failed: np.ndarray)
         float(position[-1]),
         recovery(job.arm, path) * PERIOD,
         float(np.abs(steps).max()),
+        float(np.abs(steps[resumed]).max()) if len(resumed) else np.nan,
+        float(position[resumed[0] + SETTLED_CYCLES]) if len(resumed) else np.nan,
     )
 
 
@@ -113,12 +119,15 @@ class PeerFigures(NamedTuple):
     delay: float  # median over the streams [s]
     error: float  # median over the streams [m]
     outside: int  # streams that end outside the joint limits
+    reclutch: float  # largest change of a joint in the cycle of a re-clutch [rad or m]
+    dropout: float  # position error 0.3 s after a dropout of 150 ms, median [m]
     median_time: float  # time of a cycle [s]
     slowest_time: float  # 99.9th percentile [s]
 
 
-def gathered(found: list[StreamFigures], runs: list[ServoRun]) -> PeerFigures:
-    """Return the figures of several streams together."""
+def gathered(by_kind: dict[str, list[StreamFigures]], runs: list[ServoRun]) -> PeerFigures:
+    """Return the figures of several streams together, given by the kind of the stream."""
+    found = [each for rows in by_kind.values() for each in rows]
     cycles = sum(each.cycles for each in found)
     times = np.concatenate([run.time[:, 1:].ravel() for run in runs])
     return PeerFigures(
@@ -132,6 +141,8 @@ def gathered(found: list[StreamFigures], runs: list[ServoRun]) -> PeerFigures:
         float(np.median([each.delay for each in found])),
         float(np.median([each.error for each in found])),
         int(sum(np.isinf(each.recovery) for each in found)),
+        max(each.resumed_step for each in by_kind["re-clutch"]),
+        float(np.median([each.resumed_error for each in by_kind["dropout"]])),
         float(np.median(times)),
         float(np.percentile(times, 99.9)),
     )

@@ -23,6 +23,8 @@ WAYPOINT_DISTANCE = 0.8  # [rad or m] largest motion of a joint between two wayp
 TREMOR_FREQUENCY, TREMOR_POSITION, TREMOR_ANGLE = 10.0, 3e-4, 2e-3  # [Hz], [m], [rad]
 OUTSIDE = np.radians(5.0)  # [rad or m] start outside a joint limit
 REACH_FACTOR = 1.3  # distance of the farthest target from the base, as a multiple of the reach
+LONGEST_DROPOUT_MOTION = 7.0  # [s]
+RELEASED_AFTER, RELEASED_CYCLES = 270, 60  # [cycles]
 DROPOUT, DROPOUT_SPEED = 0.15, 0.3  # [s]; [m/s] mean speed, lower if a joint would be too fast
 
 
@@ -127,6 +129,29 @@ def clutch(hand: Hand) -> Stream:
     return judged("clutch", start, T[:count])
 
 
+def relative_clutch(hand: Hand) -> Stream:
+    """Return three motions from rest to rest, between which the clutch is released.
+
+    The motion of the hand is relative: at re-clutch the target is where it was at the release.
+    """
+    q, start = [], hand.draw()
+    for _ in range(3):
+        step = hand.rng.uniform(-WAYPOINT_DISTANCE, WAYPOINT_DISTANCE, hand.robot.n)
+        goal = np.clip((q[-1][-1] if q else start) + step, hand.lower, hand.upper)
+        q.append(hand.move([q[-1][-1] if q else start, goal], RELEASED_AFTER))
+        q.append(np.repeat(q[-1][-1:], RELEASED_CYCLES + 1, axis=0))
+    path = np.concatenate(q)
+    T = hand.robot.fk(path[np.minimum(np.arange(CYCLES), len(path) - 1)])
+    stream = judged("re-clutch", start, T)
+    period = RELEASED_AFTER + RELEASED_CYCLES + 1
+    stream.has_arrived[:] = np.arange(len(T)) % period < RELEASED_AFTER
+    for first in range(RELEASED_AFTER, len(T), period):
+        resumed = first + RELEASED_CYCLES
+        if resumed < len(T):
+            stream.has_arrived[resumed] = True  # repeats the pose before the release
+    return stream
+
+
 def beyond(hand: Hand) -> Stream:
     """Return a line away from the base to a point out of reach, a rest there, and the return."""
     start = hand.draw()
@@ -216,6 +241,8 @@ def dropout(hand: Hand) -> Stream:
     lengths = np.linalg.norm(np.diff(path, axis=0), axis=1).cumsum()
     fastest = np.max(np.abs(end - start) / (SPEED_SHARE * hand.robot.velocity))
     duration = max(lengths[-1] / DROPOUT_SPEED, fastest)
+    share = min(1.0, LONGEST_DROPOUT_MOTION / duration)
+    end, duration = start + share * (end - start), share * duration
     s = np.clip((np.arange(CYCLES) * PERIOD - 1.0) / duration, 0.0, 1.0)
     T = hand.robot.fk(start + s[:, None] * (end - start))
     stream = judged("dropout", start, T)
@@ -234,4 +261,5 @@ KINDS: dict[str, Callable[[Hand], Stream]] = {
     "at limits": at_limits,
     "outside limits": outside,
     "dropout": dropout,
+    "re-clutch": relative_clutch,
 }

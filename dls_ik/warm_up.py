@@ -37,6 +37,7 @@ from dls_ik.core.jit import (
 )
 from dls_ik.core.limiter import stop_after_cycle
 from dls_ik.core.reach_bounds import ReachBounds, rows_beyond_reach
+from dls_ik.core.se3 import difference
 from dls_ik.core.search_rows import search_packed_free
 from dls_ik.model.dh import DhRow
 from dls_ik.model.robot import RobotModel
@@ -83,6 +84,7 @@ def _follow() -> None:
     controller.pause()
     controller.cycle(0.02, 0.01)  # braking
     controller.stop_path(0.01)
+    difference(T, T)
     limit = np.ones(robot.n)
     stop_within(0.0 * limit, limit, 0.0 * limit, (-limit, limit, limit, limit))
     limits = boxed_limits(robot, limit, limit, limit)

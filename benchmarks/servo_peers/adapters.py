@@ -7,10 +7,12 @@ cycle keeps its joint positions. Only the controller of dls_ik is told whether a
 other packages have no input for this, and follow the newest target in each cycle.
 """
 
+import os
 from abc import ABC, abstractmethod
 from importlib import import_module
-from tempfile import NamedTemporaryFile
-from typing import ClassVar
+from pathlib import Path
+from tempfile import NamedTemporaryFile, TemporaryDirectory
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -49,6 +51,7 @@ class DlsIk(Follower):
 
     packages = ("numba",)
     settings = "defaults, acceleration limits"
+    options: ClassVar[dict[str, float]] = {}
 
     def __init__(self, job: ServoJob, start: np.ndarray) -> None:
         super().__init__(job, start)
@@ -58,7 +61,8 @@ class DlsIk(Follower):
         robot = RobotModel.from_urdf(self.urdf)
         stack = TaskStack(Task(), PostureTask(job.posture)) if job.posture.size else None
         self._failed = (ServoState.FAULT, ServoState.NO_ROBOT)
-        self._controller = Controller(robot, acceleration=job.acceleration, task=stack)
+        given: dict[str, Any] = self.options
+        self._controller = Controller(robot, acceleration=job.acceleration, task=stack, **given)
         self._controller.seed(self.q)
         self._cycles = 0
 
@@ -71,6 +75,13 @@ class DlsIk(Follower):
         output = self._controller.cycle(now, self.job.period)
         self.q = np.array(output.q)
         return output.state not in self._failed
+
+
+class DlsIkBridge(DlsIk):
+    """Controller of dls_ik that bridges dropouts."""
+
+    settings = "as dls_ik, and bridge_time 0.2 s"
+    options: ClassVar[dict[str, float]] = {"bridge_time": 0.2}
 
 
 class Pink(Follower):
@@ -335,8 +346,56 @@ class EmbodikAcceleration(Embodik):
     gain = 50.0
 
 
+class RelaxedIk(Follower):
+    """One optimisation of weighted goals per cycle, with RangedIK of relaxed_ik_core."""
+
+    environment = "relaxed_ik"
+    packages = ("relaxed_ik_core",)
+    settings = "defaults; no limits of velocity or acceleration exist, only costs of both"
+
+    def __init__(self, job: ServoJob, start: np.ndarray) -> None:
+        super().__init__(job, start)
+        module = import_module("relaxed_ik_lib")
+        with TemporaryDirectory() as folder:
+            configs = Path(folder, "configs")
+            configs.joinpath("urdfs").mkdir(parents=True)
+            configs.joinpath("urdfs", "arm.urdf").write_text(self.urdf)
+            lines = [
+                "urdf: arm.urdf",
+                "link_radius: 0.05",
+                f"base_links:\n  - {BASE}",
+                f"ee_links:\n  - {TIP}",
+                f"starting_config: [{', '.join(repr(float(value)) for value in start)}]",
+            ]
+            configs.joinpath("settings.yaml").write_text("\n".join(lines))
+            before = Path.cwd()
+            os.chdir(folder)  # the URDF is searched below the working directory
+            try:
+                self._solver = module.RelaxedIK(str(configs / "settings.yaml"))
+            finally:
+                os.chdir(before)
+
+    def step(self, T: np.ndarray, has_arrived: bool) -> bool:
+        """Solve for the joint positions of the next cycle."""
+        found = self._solver.solve(np.array(T[:3, 3]), quaternion(T[:3, :3]))
+        self.q = np.array(found[0] if isinstance(found, tuple) else found)
+        return True
+
+
+def quaternion(R: np.ndarray) -> np.ndarray:
+    """Return the quaternion w x y z (4,) of a rotation R (3, 3)."""
+    # The matrix 4 p p^T of the quaternion p; its largest diagonal entry is at least 1.
+    A = np.empty((4, 4))
+    A[0, 0] = 1.0 + np.trace(R)
+    A[0, 1:] = A[1:, 0] = R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]
+    A[1:, 1:] = R + R.T + (1.0 - np.trace(R)) * np.eye(3)
+    row = A[np.argmax(np.diag(A))]
+    return np.asarray(row / np.linalg.norm(row))
+
+
 PEERS: dict[str, type[Follower]] = {
     "dls_ik": DlsIk,
+    "dls_ik, bridge_time": DlsIkBridge,
     "pink": Pink,
     "pink, acceleration limit": PinkAcceleration,
     "mink": Mink,
@@ -346,4 +405,5 @@ PEERS: dict[str, type[Follower]] = {
     "OInK, acceleration limit": OinkAcceleration,
     "embodik": Embodik,
     "embodik, acceleration limit": EmbodikAcceleration,
+    "relaxed_ik": RelaxedIk,
 }
