@@ -115,6 +115,19 @@ def test_bad_commands_are_logged_once_and_the_arm_holds(sim):
     reaches(client, states, HOME + 0.2)
 
 
+def test_velocities_move_the_arm_until_zeros_stop_it(sim):
+    _, client = sim
+    client.call(Trigger, "sim_arm/reset", Trigger.Request())
+    states = client.listen(JointState, "joint_states")
+    velocity = [0.5, *[0.0] * 6]
+    command(client, Float64MultiArray(data=velocity), "forward_velocity_controller/commands")
+    client.spin_until(lambda: states and positions(states[-1])[0] > 0.1, what="a motion")
+    assert states[-1].velocity[0] == pytest.approx(0.5)
+    command(client, Float64MultiArray(data=[0.0] * 7), "forward_velocity_controller/commands")
+    client.spin_until(lambda: not any(states[-1].velocity), what="the end of the motion")
+    np.testing.assert_allclose(positions(states[-1])[1:], HOME[1:], atol=1e-9)
+
+
 def test_freeze_silence_and_reset_services_control_the_arm(sim):
     _, client = sim
     states = client.listen(JointState, "joint_states")
