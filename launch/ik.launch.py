@@ -62,6 +62,7 @@ SIMULATED = {  # command topics of the simulated arm
     "joint_state": "joint_commands",
     "joint_trajectory": "joint_trajectory_controller/joint_trajectory",
     "position_array": "forward_position_controller/commands",
+    "velocity_array": "forward_velocity_controller/commands",
 }
 Given = dict[str, str]  # arguments of the launch file
 Values = dict[str, Any]

@@ -625,6 +625,18 @@ class Controller:
         """
         return self._supervision.lag()
 
+    def deviation(self, now: float) -> Array | None:
+        """Return the command minus the last measured joint positions (n,) [rad or m].
+
+        The lag of the arm is not a deviation: the measurement is compared with the earlier command
+        that the arm follows at that time. None if that command is unknown, or if the last
+        measurement is older than 0.25 s.
+
+        Args:
+            now: Current time [s].
+        """
+        return self._supervision.deviation(now, self._tracker.limiter.q)
+
     def cycle(
         self,
         now: float,

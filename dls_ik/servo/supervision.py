@@ -29,6 +29,8 @@ INSTANT = 1e-6  # [s] recorded time between the start position and the first com
 MIN_LAG_SPEED = 0.01  # [rad/s or m/s] joint speed below which a lag does not explain a deviation
 AT_REST = 0.5  # [s] duration without a new target and without motion after which the arm rests
 HELD_STILL = 0.01  # [rad or m] motion during a rest up to which the arm counts as held in place
+MAX_DEVIATION_AGE = 0.25  # [s] age above which a measurement gives no deviation
+REST_TIME = 0.3  # [s] a command that has not changed for this time is at rest
 
 
 class Rest(NamedTuple):
@@ -241,6 +243,35 @@ class Supervision:
         if not math.isnan(found):
             self._lag = found
         return self._lag
+
+    def deviation(self, now: float, command: Array) -> Array | None:
+        """Return the command minus the last measurement (n,) [rad or m]; None if unknown.
+
+        The measurement is compared with the command at the time of the measurement minus the lag of
+        the arm. If the lag is not known yet, the result is None while the command moves.
+
+        Args:
+            now: Current time [s].
+            command: (n,) current command [rad or m].
+        """
+        if not self._measured:
+            return None
+        times, q = self._measured[-1]
+        is_lag_known = not math.isnan(self._lag)
+        if now - times.min() > MAX_DEVIATION_AGE or not (is_lag_known or self._rests(now)):
+            return None
+        then = self._commands_at(times - (self._lag if is_lag_known else 0.0), q, command)
+        return None if then is None else _difference(then, q, self._robot.continuous)
+
+    def _rests(self, now: float) -> bool:
+        """Return whether the command has not changed for REST_TIME."""
+        last = self._commands[-1][1].tolist() if self._commands else []
+        for t, q in reversed(self._commands):
+            if t < now - REST_TIME:
+                return True
+            if q.tolist() != last:
+                return False
+        return False
 
     def _commands_at(self, times: Array, q: Array, command: Array) -> Array | None:
         """Return the command (n,) of each joint at the time of its measurement; None if unknown.

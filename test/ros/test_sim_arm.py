@@ -5,7 +5,7 @@
 import numpy as np
 import pytest
 
-from dls_ik.ros.sim_arm.arm import Dynamics, Path, SimulatedArm, standstill
+from dls_ik.ros.sim_arm.arm import Dynamics, Path, SimulatedArm, VelocityCommand, standstill
 
 START, GOAL = np.array([0.5, -1.0]), np.array([1.5, 2.0])
 FREE = np.full(2, np.inf)
@@ -57,6 +57,17 @@ def test_a_ramp_is_followed_one_time_constant_behind():
     expected = START + (GOAL - START) * (since - behind)
     np.testing.assert_allclose(motion(simulated, times), expected, atol=1e-12)
     np.testing.assert_allclose(simulated.velocity, GOAL - START, rtol=1e-6)
+
+
+def test_velocities_are_in_force_until_the_next_command():
+    simulated, velocity = arm(), np.array([0.3, -0.2])
+    simulated.command(standstill(START, 10.0), 10.0)
+    simulated.command(VelocityCommand(velocity), 10.5)
+    times = np.array(odd_times(10.0, 14.0))
+    expected = START + np.maximum(0.0, times - 10.5)[:, None] * velocity
+    np.testing.assert_allclose(motion(simulated, times), expected, atol=1e-12)
+    simulated.command(VelocityCommand(0.0 * velocity), 14.0)
+    np.testing.assert_allclose(motion(simulated, [14.5])[0], expected[-1], atol=1e-12)
 
 
 def test_drives_saturate_at_their_velocity_limits():

@@ -57,6 +57,27 @@ def test_ik_node_drives_the_arm_to_its_targets():
         assert arm.end() == 0
 
 
+def test_velocities_of_the_node_drive_the_arm_to_its_targets_without_drift():
+    where = ("-r", "__ns:=/rated", "-p", "robot:=wam", "-p", INITIAL)
+    output = ("-p", "output_type:=velocity_array", "-p", "acceleration:=[6.0]")
+    topic = "forward_velocity_controller/commands"
+    with SimArmProcess(*where) as arm, NodeProcess(*where, *output) as node:
+        arm.wait_for_line("ready")
+        node.wait_for_line("the stream keeps")
+        with Client("rated") as client:
+            streamer, sent = Streamer(client), client.listen(Float64MultiArray, topic, 100)
+            for offset in (0.2, -0.1):
+                drive(streamer, WAM.fk(HOME + offset))
+            assert (np.abs([m.data for m in sent]) <= WAM.velocity * (1.0 + 1e-9)).all()
+            goal = stamped(WAM.fk(HOME + 0.2))
+            client.spin_until(
+                lambda: streamer.targets.publish(goal) or np.abs(sent[-1].data).max() > 0.1,
+                what="a motion",
+            )
+            assert node.end() == 0
+            client.spin_until(lambda: not any(sent[-1].data), what="zeros before the end")
+
+
 def lag_of(diagnostics):
     """The lag [s] in the last of the diagnostics; 0 where it is not known."""
     values = {v.key: v.value for m in diagnostics for s in m.status for v in s.values}
@@ -113,6 +134,19 @@ def test_bad_commands_are_logged_once_and_the_arm_holds(sim):
         point.time_from_start.nanosec = k * 100_000_000
     command(client, JointTrajectory(joint_names=names, points=points), TRAJECTORIES)
     reaches(client, states, HOME + 0.2)
+
+
+def test_velocities_move_the_arm_until_zeros_stop_it(sim):
+    _, client = sim
+    client.call(Trigger, "sim_arm/reset", Trigger.Request())
+    states = client.listen(JointState, "joint_states")
+    velocity = [0.5, *[0.0] * 6]
+    command(client, Float64MultiArray(data=velocity), "forward_velocity_controller/commands")
+    client.spin_until(lambda: states and positions(states[-1])[0] > 0.1, what="a motion")
+    assert states[-1].velocity[0] == pytest.approx(0.5)
+    command(client, Float64MultiArray(data=[0.0] * 7), "forward_velocity_controller/commands")
+    client.spin_until(lambda: not any(states[-1].velocity), what="the end of the motion")
+    np.testing.assert_allclose(positions(states[-1])[1:], HOME[1:], atol=1e-9)
 
 
 def test_freeze_silence_and_reset_services_control_the_arm(sim):

@@ -9,6 +9,7 @@ from ros_world import DT, controlled
 
 from dls_ik.errors import OptionError
 from dls_ik.ros.params import Parameters
+from dls_ik.ros.servo.drive_velocity import DriveVelocity
 from dls_ik.ros.servo.outputs import OUTPUT_CLASSES, OutputSpec
 from dls_ik.ros.servo.target_buffer import Arrival
 
@@ -69,6 +70,26 @@ def test_velocities_of_joint_states_are_those_of_their_positions(monkeypatch, je
     np.testing.assert_allclose(q, commands[1:])
     np.testing.assert_allclose(np.diff(q, axis=0) / DT, velocity[1:], atol=1e-9)
     assert_limits(world, velocity, jerk)
+
+
+def test_drive_velocity_corrects_drift_within_the_limits():
+    drive, limits = DriveVelocity(DT), (np.array([1.0, 2.0]), np.array([A, A]))
+    drift, sent = np.array([0.02, -3.0]), []
+    for k in range(1000):
+        velocity = np.array([0.9, 0.0]) if k < 100 else np.zeros(2)
+        velocity = velocity * min(1.0, k * DT * A / 0.9)
+        sent.append(drive.next(velocity, drift, limits))
+        drift = drift - (sent[-1] - velocity) * DT
+    sent = np.array(sent)
+    assert np.abs(drift).max() < 1e-3
+    assert (np.abs(sent) <= limits[0]).all()
+    assert np.abs(np.diff(sent, axis=0)).max() / DT <= A * (1 + 1e-9)
+    assert np.abs(sent[:, 1]).max() == pytest.approx(0.4), "a fifth of the limit"
+    drive.next(np.array([0.0, 0.1]), None, limits)
+    while drive.moves:
+        last = drive.next(np.zeros(2), None, limits)
+    assert not last.any()
+    assert drive.next(np.zeros(3), None, (np.ones(3), np.ones(3))).shape == (3,), "another robot"
 
 
 def quintic(before, after, T):

@@ -218,3 +218,25 @@ def test_kinds_of_targets_replace_each_other_without_a_jump():
     drive.assert_limits(ACCELERATION)
     drive.run(2.0)
     assert drive.last.state is ServoState.REACHED
+
+
+def test_deviation_of_a_lagging_arm_is_its_drift():
+    drive, lag, drift, offset = Drive(BENT, acceleration=ACCELERATION), 5, 0.05, None
+    assert drive.controller.deviation(0.0) is None
+
+    def measured(d):
+        at = max(len(d.outputs) - lag, 0)
+        return d.q[at] + (0.0 if offset is None else offset)
+
+    for k in range(6):
+        drive.pose(WAM.fk(BENT + (0.2 if k % 2 else -0.2)))
+        drive.run(0.7, measured=measured)
+    assert drive.controller.lag() == pytest.approx((lag + 1) * DT, abs=0.5 * DT)
+    drive.pose(WAM.fk(BENT + 0.3))
+    drive.run(0.3, measured=measured)
+    assert drive.last.velocity.any()
+    assert np.abs(drive.controller.deviation(drive.now)).max() < 0.01, "a lag is no deviation"
+    offset = drift
+    drive.run(1.0, measured=measured)
+    np.testing.assert_allclose(drive.controller.deviation(drive.now), -drift, atol=1e-3)
+    assert drive.controller.deviation(drive.now + 1.0) is None

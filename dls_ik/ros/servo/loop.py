@@ -12,15 +12,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 from rclpy.node import Node
 from std_srvs.srv import SetBool, Trigger
 
+from dls_ik.core.types import Array
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.compatibility import MOVEIT_SERVO, public_name
 from dls_ik.ros.frames import Frames
 from dls_ik.ros.params import Parameters
 from dls_ik.ros.process import SIM_TIME
-from dls_ik.ros.servo.cycle import MAX_IN_STEP_PERIODS, Action, ServoCycle
+from dls_ik.ros.servo.cycle import MAX_IN_STEP_PERIODS, SILENT_STATES, Action, ServoCycle
+from dls_ik.ros.servo.drive_velocity import DriveVelocity
 from dls_ik.ros.servo.markers import Markers
 from dls_ik.ros.servo.monitor import CycleReport, Monitor
 from dls_ik.ros.servo.outputs import Outputs
@@ -39,6 +42,7 @@ from dls_ik.ros.subscriptions import CHECK_PERIOD, call_every
 from dls_ik.ros.util import Throttle
 from dls_ik.servo import Controller, ServoState
 from dls_ik.servo.motion import StopPath
+from dls_ik.servo.options import motion_limits
 from dls_ik.text import listing
 
 try:
@@ -446,6 +450,7 @@ class ServoLoop:
         )
         self._published: Arm | None = None  # arm for whose joints the outputs are set up
         self._stop: StopPath | None = None  # stop path that was published with the last command
+        self._drive = DriveVelocity(1.0 / parameters.rate)
         self._is_stopping = False
         self._thread = threading.Thread(target=self._run, name="streaming", daemon=True)
 
@@ -501,7 +506,7 @@ class ServoLoop:
             window = pacer.window()
             if self._priority.give_up_if_busy(window.latest > time.monotonic()):
                 self._log.warn("priority lost", PRIORITY_LOST)
-            if self._is_stopping and not self.cycle.moves:
+            if self._is_stopping and not (self.cycle.moves or self._drive.moves):
                 break
 
     def _read_clocks(self) -> tuple[float, int]:
@@ -529,7 +534,9 @@ class ServoLoop:
             report = self.cycle.run(now, stamp, gap, arrival)
             is_late = report.is_command and self.cycle.is_too_late(report, time.monotonic() - now)
             if not is_late:
-                self._stop = self._publish(report, stamp) if report.is_command else None
+                self._stop = self._publish(report, now, stamp) if report.is_command else None
+                if not report.is_command:
+                    self._stop_drives(report)
             is_done = not is_late
             self._states.discover(now)
             self.monitor.publish(report, now, stamp)
@@ -549,7 +556,25 @@ class ServoLoop:
         except Exception as error:  # noqa: BLE001  the next cycle may succeed
             self._log.failed("roll back", "a failed cycle could not be rolled back", error)
 
-    def _publish(self, report: CycleReport, stamp: int) -> StopPath | None:
+    def _stop_drives(self, report: CycleReport) -> None:
+        """Send decreasing velocities, down to zero, to drives that take velocities."""
+        if report.arm is not None and self._drive.moves:
+            v = np.zeros(report.arm.robot.n)
+            self._outputs.publish_drive(self._drive.next(v, None, _drive_limits(report.arm)))
+
+    def _drive_velocity(self, report: CycleReport, now: float) -> Array | None:
+        """Return the velocity (n,) for drives that take velocities; None without such drives.
+
+        The arm is not corrected in states after which no further command follows.
+        """
+        arm, output = report.arm, report.output
+        if arm is None or output is None or not self._outputs.has_velocity_array:
+            return None
+        is_last = report.state in SILENT_STATES
+        deviation = None if is_last else arm.controller.deviation(now)
+        return self._drive.next(output.velocity, deviation, _drive_limits(arm))
+
+    def _publish(self, report: CycleReport, now: float, stamp: int) -> StopPath | None:
         """Publish the command of a report; return the stop path that is published with it.
 
         None is returned if the outputs include no stop trajectory.
@@ -564,5 +589,11 @@ class ServoLoop:
         knots = None
         if outputs.has_trajectory:
             knots = arm.controller.trajectory(period, outputs.points)
-        outputs.publish(output.q, output.velocity, stamp, knots)
+        drive = self._drive_velocity(report, now)
+        outputs.publish(output.q, output.velocity, stamp, knots, drive)
         return arm.controller.stop_path(period) if outputs.has_stop_trajectory else None
+
+
+def _drive_limits(arm: Arm) -> tuple[Array, Array]:
+    """Return the limits (n,) of velocities [rad/s or m/s] and accelerations of an arm."""
+    return arm.robot.velocity, motion_limits(arm.controller.options, arm.robot)[0]

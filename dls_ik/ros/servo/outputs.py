@@ -217,7 +217,8 @@ class VelocityArrayOutput:
     """Message type Float64MultiArray: joint velocities, in the order of the receiving controller.
 
     The velocities are the mean velocities of the command in the cycle, so that an arm that moves at
-    each of them for one period reaches the commanded positions.
+    each of them for one period reaches the commanded positions, and corrections of drift
+    (:class:`.DriveVelocity`).
 
     Args:
         spec: Joint names and period.
@@ -308,6 +309,7 @@ class Outputs:
         topics: Topics of the commands, after remapping.
         display_only: Whether the commands are for display only, without a controller.
         has_trajectory: Whether one of the outputs is a trajectory.
+        has_velocity_array: Whether one of the outputs is an array of velocities.
         points: Requested number of points of a trajectory; 0: as many as the path needs.
         has_stop_trajectory: Whether each command includes a stop trajectory.
         echo: Recognises this node's own messages among the joint states of drivers; None if this
@@ -326,6 +328,7 @@ class Outputs:
         self.topics = tuple(_resolved(node, name) for name in names)
         self.display_only = set(kinds) == {JointStateOutput}
         self.has_trajectory = JOINT_TRAJECTORY in parameters.output_type
+        self.has_velocity_array = VELOCITY_ARRAY in parameters.output_type
         self.points = parameters.trajectory_points
         self.has_stop_trajectory = self.has_trajectory and self.points != 1
         read = {JOINT_STATES_TOPIC: JointState}
@@ -363,7 +366,14 @@ class Outputs:
         self._order = joints.order
         self._outputs = [kind(spec) for kind in self._kinds]
 
-    def publish(self, q: Array, velocity: Array, stamp: int, knots: Knots | None = None) -> None:
+    def publish(
+        self,
+        q: Array,
+        velocity: Array,
+        stamp: int,
+        knots: Knots | None = None,
+        drive: Array | None = None,
+    ) -> None:
         """Publish a command on all topics.
 
         Args:
@@ -371,15 +381,25 @@ class Outputs:
             velocity: (n,) joint velocities in the order of the chain [rad/s or m/s].
             stamp: Time of the command [ns].
             knots: Points of a trajectory message; None: one point, the command.
+            drive: (n,) velocities of an array of velocities [rad/s or m/s]; None: `velocity`.
         """
+        drive = (velocity if drive is None else drive)[self._order]
         q, velocity = q[self._order], velocity[self._order]
         knots = None if knots is None else knots.reordered(self._order)
         rows = zip(self._publishers, self._outputs, self._is_echoed, strict=True)
         for publisher, output, is_echoed in rows:
-            message = output.fill(q, velocity, stamp, knots)
+            is_drive = isinstance(output, VelocityArrayOutput)
+            message = output.fill(q, drive if is_drive else velocity, stamp, knots)
             if is_echoed and self.echo is not None:
                 self.echo.remember(message)
             publisher.publish(message)
+
+    def publish_drive(self, drive: Array) -> None:
+        """Publish velocities (n,) [rad/s or m/s] as arrays of velocities only."""
+        drive = drive[self._order]
+        for publisher, output in zip(self._publishers, self._outputs, strict=True):
+            if isinstance(output, VelocityArrayOutput):
+                publisher.publish(output.fill(drive, drive, 0))
 
     def deliver(self) -> None:
         """Wait until reliable subscribers have received all messages, at most 0.2 s per topic."""

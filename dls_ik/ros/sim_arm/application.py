@@ -29,6 +29,7 @@ from dls_ik.ros.servo.outputs import (
     JointTrajectoryOutput,
     OutputSpec,
     PositionArrayOutput,
+    VelocityArrayOutput,
     writable,
 )
 from dls_ik.ros.servo.state_monitor import JOINT_STATES_TOPIC
@@ -38,6 +39,7 @@ from dls_ik.ros.sim_arm.arm import (
     SimArmParameters,
     SimulatedJoints,
     Simulation,
+    VelocityCommand,
     joints_of,
     named_joints,
     standstill,
@@ -93,6 +95,21 @@ def path_from_array(message: Any, names: tuple[str, ...], now: float) -> Path:
         JointValueError: If the number of values is wrong, or a value is not finite.
     """
     return standstill(_bounded(checked_configuration(message.data, names)), now)
+
+
+def velocities_from_array(message: Any, names: tuple[str, ...], now: float) -> VelocityCommand:
+    """Return the velocities of a ``std_msgs/Float64MultiArray`` command.
+
+    Args:
+        message: Command, with values in the order of `names`.
+        names: (n,) joints of the arm.
+        now: Not used.
+
+    Raises:
+        CommandError: If the magnitude of a value exceeds MAX_VALUE.
+        JointValueError: If the number of values is wrong, or a value is not finite.
+    """
+    return VelocityCommand(_bounded(checked_configuration(message.data, names)))
 
 
 def path_from_trajectory(message: Any, names: tuple[str, ...], now: float, stamp: int) -> Path:
@@ -251,6 +268,7 @@ class SimArmApplication:
         subscribe, trajectory = self._subscribe, self._path_from_trajectory
         subscribe(JointTrajectory, JointTrajectoryOutput.default_topic, trajectory)
         subscribe(Float64MultiArray, PositionArrayOutput.default_topic, path_from_array)
+        subscribe(Float64MultiArray, VelocityArrayOutput.default_topic, velocities_from_array)
         subscribe(JointState, COMMANDS_TOPIC, path_from_joint_state)
         node.create_service(Trigger, "~/reset", self._reset)
         node.create_service(SetBool, "~/freeze", self._freeze)
@@ -311,7 +329,10 @@ class SimArmApplication:
             self._simulation.change(parameters, time.monotonic())
 
     def _subscribe(
-        self, message_type: Any, topic: str, read: Callable[[Any, tuple[str, ...], float], Path]
+        self,
+        message_type: Any,
+        topic: str,
+        read: Callable[[Any, tuple[str, ...], float], Path | VelocityCommand],
     ) -> None:
         """Subscribe to a topic whose messages are commands that the arm follows.
 
@@ -321,7 +342,7 @@ class SimArmApplication:
             message_type: Type of the messages.
             topic: Name of the topic.
             read: Function that converts a message, the joint names (n,) of the arm and the current
-                time [s] to a path; it raises a DlsIkError to reject the message.
+                time [s] to a path or velocities; it raises a DlsIkError to reject the message.
         """
         name = self._node.resolve_topic_name(topic)
 

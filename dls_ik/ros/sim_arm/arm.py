@@ -24,6 +24,7 @@ from dls_ik.ros.declare import parameter
 from dls_ik.ros.params import Ends, RobotParameters
 
 MAX_INTEGRATION_STEP = 1e-3  # [s] maximum integration step
+MAX_VELOCITY_TIME = 3600.0  # [s] longest time for which a velocity is in force
 
 
 class Path(NamedTuple):
@@ -72,6 +73,25 @@ class Path(NamedTuple):
         )
 
 
+class VelocityCommand(NamedTuple):
+    """Command to move at constant velocities, in force until the next command."""
+
+    velocities: Array  # (n,) [rad/s or m/s]
+
+    def from_here(self, t: float, positions: Array, velocities: Array) -> Path:
+        """Return the path that starts at a time, at most MAX_VELOCITY_TIME long.
+
+        Args:
+            t: Time of the start [s].
+            positions: (n,) joint positions at the start [rad or m].
+            velocities: Not used.
+        """
+        if not self.velocities.any():
+            return standstill(positions, t)
+        ends = np.array([positions, positions + MAX_VELOCITY_TIME * self.velocities])
+        return Path(np.array([t, t + MAX_VELOCITY_TIME]), ends, np.full_like(ends, np.nan))
+
+
 def standstill(positions: Array, t: float) -> Path:
     """Return a path that rests at positions (n,) [rad or m]; the only knot is at time t [s]."""
     return Path(np.array([t]), positions[None], np.full((1, len(positions)), np.nan))
@@ -109,8 +129,8 @@ class CommandQueue:
     def __init__(self, start: Array) -> None:
         self._commands = deque([(-np.inf, standstill(start, 0.0))])
 
-    def add(self, path: Path, now: float) -> None:
-        """Add a path that replaces the last path from the time `now` [s] on."""
+    def add(self, path: Path | VelocityCommand, now: float) -> None:
+        """Add a command that replaces the last path from the time `now` [s] on."""
         state = self._commands[-1][1].at(now)
         self._commands.append((now, path.from_here(now, *state)))
 
@@ -168,8 +188,8 @@ class SimulatedArm:
         self.velocity = np.zeros(len(start))  # (n,) [rad/s or m/s] mean during the last advance
         self._commands = CommandQueue(start)
 
-    def command(self, path: Path, now: float) -> None:
-        """Follow a path from the time `now` [s] on; the path replaces the previous command."""
+    def command(self, path: Path | VelocityCommand, now: float) -> None:
+        """Follow a path or velocities from the time `now` [s] on, instead of the last command."""
         self._commands.add(path, now)
 
     def advance(self, now: float) -> None:
@@ -497,7 +517,7 @@ class Simulation:
                 self._dropouts = Dropouts(*parameters.dropouts, parameters.random_seed, now)
             self._parameters = parameters
 
-    def command(self, path: Path, now: float) -> None:
+    def command(self, path: Path | VelocityCommand, now: float) -> None:
         """Follow a path that was received at the time `now` [s]."""
         with self._lock:
             self._arm.command(path, now)

@@ -20,6 +20,7 @@ from dls_ik.ros.sim_arm.arm import (
     SimArmParameters,
     SimulatedJoints,
     Simulation,
+    VelocityCommand,
 )
 from dls_ik.ros.sim_arm.physics_model import (
     SIMULATION_STEP,
@@ -211,7 +212,7 @@ class PhysicalArm:
         self._commands = CommandQueue(start)
         self._library.mj_forward(model, data)
 
-    def command(self, path: Path, now: float) -> None:
+    def command(self, path: Path | VelocityCommand, now: float) -> None:
         """Follow a path from the time `now` [s] on; the path replaces the previous command."""
         self._commands.add(path, now)
 
