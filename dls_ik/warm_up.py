@@ -102,7 +102,7 @@ def _follow() -> None:
 
 def _use_stack() -> None:
     """Call the kernels of task stacks, of the solver and of servo motion."""
-    from dls_ik.solver.swivel import swivel_intervals
+    from dls_ik.solver.swivel import load_curve_kernel
     from dls_ik.solver.task import Task
     from dls_ik.solver.task_stack import PostureTask, TaskStack
 
@@ -115,8 +115,7 @@ def _use_stack() -> None:
         controller.follow_pose(robot.fk(q), 0.0, tip=robot.tip)
         controller.cycle(0.0, 0.01)
     row = DhRow(a=0.1, alpha=0.5, d=0.1, lower=-2.0, upper=2.0)
-    arm = RobotModel.from_dh([row] * 7)
-    swivel_intervals(arm, arm.fk(np.full(7, 0.5)), (0.0, 0.0, 1.0))
+    load_curve_kernel(RobotModel.from_dh([row] * 7))
 
 
 def _guard() -> None:

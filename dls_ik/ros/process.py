@@ -111,6 +111,7 @@ def ros_node(args: Sequence[str] | None, name: str) -> Iterator[Node]:
                 node = ParameterNode(name)
             except RuntimeError as error:
                 raise StartError(f"{error}{_remedy(str(error))}") from error
+            compat.index_source_files()
             handler = LogHandler(node)
             logging.getLogger("dls_ik").addHandler(handler)
             try:
