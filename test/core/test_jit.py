@@ -23,6 +23,12 @@ pytestmark = [
 SOURCE = "from dls_ik.core.jit import kernel\n@kernel\ndef add(x): return x + {}\n"
 
 
+@pytest.fixture(autouse=True)
+def unshared(monkeypatch):
+    """Compile and load as a process does that shares no kernels."""
+    monkeypatch.setattr(jit, "_build", jit.KernelBuild())
+
+
 @pytest.fixture
 def said(monkeypatch):
     """Return the list of reports about the cache, as in a new process."""
