@@ -22,7 +22,8 @@ COMPILES = find_spec("numba") is not None and os.environ.get("DLS_IK_COMPILE_AHE
 class BuildWithKernels(build_py):
     """Copies the sources, and adds machine code for any processor of this kind.
 
-    Compiling takes 80 s of two processors. Its progress is shown on the terminal.
+    Compiling takes 80 s of two processors, with progress on the terminal. Kernels that this user
+    has compiled before from equal sources are copied, see dls_ik/shared_kernels.py.
     """
 
     def run(self) -> None:

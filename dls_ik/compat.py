@@ -6,7 +6,9 @@ A library may change its private members in any release. Therefore only this mod
 members. Importing this module does not import the libraries.
 """
 
+import inspect
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache, cached_property
@@ -35,6 +37,21 @@ def rcl_error() -> type[Exception]:
     rcl = import_module("rclpy.impl.implementation_singleton").rclpy_implementation
     error: type[Exception] = rcl.RCLError
     return error
+
+
+def index_source_files() -> None:
+    """Tell the module ``inspect`` which files the imported modules are from.
+
+    The logger of rclpy looks up the module of each caller. The first look-up would resolve the
+    paths of all imported modules, which takes 0.1 s and blocks all threads.
+    """
+    known: dict[str, str] | None = getattr(inspect, "modulesbyfile", None)
+    if known is None:
+        return
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if isinstance(file, str):
+            known.setdefault(os.path.normcase(os.path.abspath(file)), name)
 
 
 # Kinds of entities in the order of the arguments of an rclpy wait set.

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compilation of all kernels (Numba functions that Python calls) before their first use.
 
-``python -m dls_ik.warm_up`` compiles the kernels that are not in the cache, in two processes.
+``python -m dls_ik.warm_up`` compiles the kernels that are not in the cache, in two processes. If
+another installation of this user has compiled a kernel from equal sources, the kernel is copied,
+see :mod:`dls_ik.shared_kernels`.
 
 - With ``--scene``, the command compiles only the kernels of collision checks and of servo motion
   with minimum distances to obstacles. A node starts this command if these kernels are missing.
@@ -29,11 +31,13 @@ import numpy as np
 from dls_ik import compat
 from dls_ik.compile_progress import KernelEvents, open_terminal, wait_and_report
 from dls_ik.core.jit import (
+    KernelBuild,
     MissingKernelError,
     cache_failures,
     cache_folder,
-    keep_ahead_in,
+    compile_in_advance,
     portable_environment,
+    runs_portable,
 )
 from dls_ik.core.limiter import stop_after_cycle
 from dls_ik.core.reach_bounds import ReachBounds, rows_beyond_reach
@@ -44,9 +48,11 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.servo.controller import Controller
 from dls_ik.servo.limiter import AccelerationLimiter, boxed_limits, stop_within
 from dls_ik.servo.pursuit import Pursuit
+from dls_ik.shared_kernels import open_shared_kernels
 from dls_ik.solver import IkSolver, announce_compilation_to
 
 BACKWARDS_FLAG, SCENE_FLAG, KERNEL_FLAG = "--backwards", "--scene", "--kernel"
+PORTABLE_FLAG = "--portable"
 
 
 @cache
@@ -98,7 +104,7 @@ def _follow() -> None:
 
 def _use_stack() -> None:
     """Call the kernels of task stacks, of the solver and of servo motion."""
-    from dls_ik.solver.swivel import swivel_intervals
+    from dls_ik.solver.swivel import load_curve_kernel
     from dls_ik.solver.task import Task
     from dls_ik.solver.task_stack import PostureTask, TaskStack
 
@@ -111,8 +117,7 @@ def _use_stack() -> None:
         controller.follow_pose(robot.fk(q), 0.0, tip=robot.tip)
         controller.cycle(0.0, 0.01)
     row = DhRow(a=0.1, alpha=0.5, d=0.1, lower=-2.0, upper=2.0)
-    arm = RobotModel.from_dh([row] * 7)
-    swivel_intervals(arm, arm.fk(np.full(7, 0.5)), (0.0, 0.0, 1.0))
+    load_curve_kernel(RobotModel.from_dh([row] * 7))
 
 
 def _guard() -> None:
@@ -220,6 +225,10 @@ def compile_kernels(ahead: str = "", of_scene: bool = False) -> None:
     The processes compile the list of kernels in opposite orders. If a process needs a kernel that
     the other process is compiling, it waits and then loads the kernel.
 
+    Machine code for all processors of this architecture is shared with later installations of this
+    user. It is compiled into `ahead`, or, if this processor runs such code and all kernels are
+    wanted, into the cache of this machine.
+
     Args:
         ahead: Folder into which all kernels are compiled, for all processors of this architecture.
             If empty, the missing kernels are compiled into the cache of this machine.
@@ -232,18 +241,21 @@ def compile_kernels(ahead: str = "", of_scene: bool = False) -> None:
         subprocess.CalledProcessError: If a process failed.
     """
     with tempfile.TemporaryDirectory() as nothing_kept:
-        environment = dict(os.environ)
+        environment, portable = dict(os.environ), portable_environment()
         if ahead:
-            portable = portable_environment()
             if portable is None:
                 raise RuntimeError(
                     "cannot compile kernels ahead of time: the features that all processors of "
                     "this architecture have are unknown; omit the folder to compile for this "
                     "processor"
                 )
-            environment |= {**portable, "NUMBA_CACHE_DIR": nothing_kept}
+            environment |= {"NUMBA_CACHE_DIR": nothing_kept}
+        is_portable = bool(ahead) or (runs_portable() and not of_scene)
+        if is_portable:
+            environment |= portable or {}
         command = [sys.executable, "-c", f"from {__spec__.name} import _run; _run()"]
-        given = [ahead, *([SCENE_FLAG] if of_scene else [])]
+        flags = {SCENE_FLAG: of_scene, PORTABLE_FLAG: is_portable}
+        given = [ahead, *(flag for flag, is_set in flags.items() if is_set)]
         both = [
             subprocess.Popen(  # noqa: S603  fixed command
                 [*command, *given, *order], env=environment, stdout=subprocess.PIPE, text=True
@@ -253,14 +265,16 @@ def compile_kernels(ahead: str = "", of_scene: bool = False) -> None:
         codes = wait_and_report(both, open_terminal() if ahead else sys.stdout)
         if any(codes):
             raise subprocess.CalledProcessError(max(codes, key=abs), command)
+    if is_portable and (shared := open_shared_kernels()) is not None:
+        shared.trim()
 
 
 def _run() -> None:
     gc.disable()  # saves a tenth of the time
     announce_compilation_to(lambda message: None)  # suppresses the message about compilation
     ahead, *options = sys.argv[1:]
-    if ahead:
-        keep_ahead_in(ahead)
+    if PORTABLE_FLAG in options:
+        compile_in_advance(KernelBuild(ahead, is_portable=True, shared=open_shared_kernels()))
     uses = SCENE_USES if SCENE_FLAG in options else USES
     events = KernelEvents((use.__name__ for use in uses), sys.stdout)
     use_kernels(reversed(uses) if BACKWARDS_FLAG in options else uses)

@@ -73,6 +73,15 @@ def pytest_collection_modifyitems(config, items):
     order_tests(items, getattr(config, "workerinput", {}))
 
 
+def pytest_collection_finish():
+    """Share the kernels that only tests call with other checkouts of this user."""
+    if "dls_ik.core.jit" in sys.modules:
+        from dls_ik.core.jit import KernelBuild, compile_in_advance
+        from dls_ik.shared_kernels import open_shared_kernels
+
+        compile_in_advance(KernelBuild(shared=open_shared_kernels()))
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node):
     """Tell a worker of pytest-xdist how the tests are distributed."""

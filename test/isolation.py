@@ -91,13 +91,11 @@ class GlobalState:
         self.folder = os.getcwd()
         self.environment = dict(os.environ)
         self.path = list(sys.path)
-        self.names = {name: vars(module).copy() for name, module in package_modules()}
-        self.contents = {
-            (name, key): (value, value.copy())
-            for name, names in self.names.items()
-            for key, value in names.items()
-            if type(value) in CONTAINERS and not key.startswith("__")
-        }
+        self.names, self.contents = {}, {}
+        for name, module in package_modules():
+            self.names[name], containers = names_of(name, module)
+            for key, value in containers:
+                self.contents[name, key] = (value, value.copy())
         self.threads = set(threading.enumerate())
         self.children = child_processes()
         self.random = random.getstate(), np.random.get_state(), np.geterr()  # noqa: NPY002
@@ -188,6 +186,25 @@ def is_worker(thread):
     return thread in _threads_queues
 
 
+# Names and containers of each module when a state was last taken: most tests change no module, so
+# the search for containers is not repeated.
+KNOWN_NAMES: dict[str, tuple[dict, list]] = {}
+
+
+def names_of(name, module):
+    """Return a copy of the names of a module, and the keys and values that are containers."""
+    known = KNOWN_NAMES.get(name)
+    if known is None or not same(vars(module), known[0]):
+        names = vars(module).copy()
+        containers = [
+            (key, value)
+            for key, value in names.items()
+            if type(value) in CONTAINERS and not key.startswith("__")
+        ]
+        known = KNOWN_NAMES[name] = names, containers
+    return known
+
+
 def package_modules():
     """Yield the names and modules of the package that are imported."""
     for name, module in list(sys.modules.items()):
@@ -198,9 +215,7 @@ def package_modules():
 def same(one, other):
     """Return whether containers are equal; entries that are the same object are."""
     try:
-        return (
-            one.keys() == other.keys() and one == other if isinstance(one, dict) else one == other
-        )
+        return one == other
     except ValueError:  # comparison of arrays
         return False
 

@@ -10,6 +10,7 @@ import time
 
 import numpy as np
 import pytest
+from programs import run_python
 
 from dls_ik import RobotModel, compat
 
@@ -355,3 +356,21 @@ def test_xacro_packages_replaces_find_and_restores_it(tmp_path):
 
     assert substitution_args._eval_find is substitution_args._eval_dict["find"], "put back"
     assert substitution_args._eval_find.__module__ == "xacro.substitution_args"
+
+
+def test_callers_in_known_files_are_found_without_a_search_of_all_modules():
+    """In a new process, as the module ``inspect`` keeps what it has found."""
+    done = run_python(
+        "-c",
+        """
+import inspect, sys
+from dls_ik import compat, text
+compat.index_source_files()
+searched = []
+inspect._filesbymodname = type("Searched", (dict,), {"get": lambda *_: searched.append(1)})()
+function = text.escape.__code__
+assert inspect.getmodule(function, function.co_filename) is text
+assert not searched
+""",
+    )
+    assert (done.returncode, done.stderr) == (0, "")

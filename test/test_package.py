@@ -244,7 +244,7 @@ def test_an_installation_uses_kernels_that_were_compiled_by_its_build(tmp_path: 
         pytest.skip("linked to the sources: kernels are compiled at their first use")
     if os.environ.get("DLS_IK_COMPILE_AHEAD") == "0":
         pytest.skip("built without kernels")
-    if not jit._runs_portable():
+    if not jit.runs_portable():
         pytest.skip("this processor has less than what kernels are compiled for ahead of time")
     cache = tmp_path / "cache"
     used = subprocess.run(

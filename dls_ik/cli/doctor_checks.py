@@ -14,7 +14,6 @@ import platform
 import re
 import shutil
 import socket
-import stat
 import struct
 import time
 from collections.abc import Callable, Sequence
@@ -112,6 +111,7 @@ def _kernels() -> str:
     """Check the cache of compiled kernels; load all kernels from it, or compile them."""
     from dls_ik.core.jit import cache_failures, cache_folder
     from dls_ik.core.search_rows import search_packed
+    from dls_ik.shared_kernels import others_can_write
     from dls_ik.solver import announce_compilation_to
     from dls_ik.warm_up import use_kernels
 
@@ -233,23 +233,6 @@ def _collisions() -> str:
     if closest is None or "ball" not in closest.names or closest.distance >= 0.0:
         raise ValueError(f"a ball at the tip of the WAM is not in collision: {closest}")
     return f"a ball at the tip of the WAM, {1e3 * -closest.distance:.0f} mm deep"
-
-
-def others_can_write(folder: Path) -> str:
-    """Return why other users could write files into a folder, or "" if they cannot.
-
-    Write access of groups is accepted, because many systems give each user a group of their own.
-    """
-    if not hasattr(os, "geteuid"):  # files have no POSIX owners and modes on this system
-        return ""
-    for path in (folder, *folder.parents):
-        about = path.stat()
-        if about.st_uid not in (0, os.geteuid()):
-            return f"{path} belongs to another user"
-        keeps_owners = path != folder and about.st_mode & stat.S_ISVTX
-        if about.st_mode & stat.S_IWOTH and not keeps_owners:
-            return f"all users can write {path}"
-    return ""
 
 
 # A robot

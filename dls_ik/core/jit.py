@@ -22,7 +22,9 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
+
+import numpy as np
 
 from dls_ik import compat
 from dls_ik.core import NumbaStartError
@@ -202,17 +204,42 @@ PORTABLE = {
     "x86_64": ("x86-64-v3", {"avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"}),
     "aarch64": ("generic", {"neon"}),
 }
-_ahead_folder = ""  # folder for portable machine code, if this process compiles ahead of time
 
 
-def keep_ahead_in(folder: str) -> None:
-    """Write portable machine code to `folder` from now on.
+class SharedStore(Protocol):
+    """Kernels of other installations of the same user, see :mod:`dls_ik.shared_kernels`."""
 
-    The package ships this folder as :data:`PACKAGED_KERNEL_FOLDER`. The process must have been
-    started with the environment of :func:`portable_environment`.
+    @property
+    def folder(self) -> Path:
+        """Folder of the kernels."""
+
+    def read(self, kernel: str, stamp: bytes) -> bytes | None:
+        """Return the content of the cache file of a kernel, or None."""
+
+    def write(self, kernel: str, stamp: bytes, content: bytes) -> None:
+        """Keep the content of the cache file of a kernel."""
+
+
+class KernelBuild(NamedTuple):
+    """How a process keeps the kernels that it compiles in advance."""
+
+    folder: str = ""  # folder that replaces all cache folders; empty for the cache folders
+    is_portable: bool = False  # whether the machine code runs on all processors of a kind
+    shared: SharedStore | None = None  # kernels that are copied instead of compiled
+
+
+_build = KernelBuild()  # a process that does not compile in advance
+
+
+def compile_in_advance(build: KernelBuild) -> None:
+    """Set how this process keeps kernels from now on.
+
+    For portable machine code, the process must have been started with the environment of
+    :func:`portable_environment`. The package ships the folder of such a build as
+    :data:`PACKAGED_KERNEL_FOLDER`.
     """
-    global _ahead_folder
-    _ahead_folder = folder
+    global _build
+    _build = build
 
 
 def portable_environment() -> dict[str, str] | None:
@@ -225,7 +252,7 @@ def portable_environment() -> dict[str, str] | None:
 
 
 @functools.cache
-def _runs_portable() -> bool:
+def runs_portable() -> bool:
     """Return whether this processor can run portable machine code of its architecture."""
     name, needed = PORTABLE.get(platform.machine(), (None, set[str]()))
     return name is not None and needed <= compat.host_features()
@@ -283,15 +310,22 @@ class KernelFiles:
             DamagedFileError: If the file is truncated or was changed.
             OSError: If the file cannot be read.
         """
-        found = self._load(self.path(key), key)
-        elsewhere = [(self._installed, key)] if self._installed else []
-        if found is None and _runs_portable():
-            elsewhere.append((_ahead_folder or self._ahead, _portable(key)))
+        keys = [] if _build.is_portable else [key]
+        if _build.is_portable or runs_portable():
+            keys.append(_portable(key))
+        for each in keys:
+            found = self._load(self.path(each, _build.folder), each)
+            if found is not None:
+                return found
+        elsewhere = [] if _build.folder else [(self._ahead, keys[-1])]
+        if self._installed and not _build.folder:
+            elsewhere = [*((self._installed, each) for each in keys), *elsewhere]
         for folder, its_key in elsewhere:
-            if found is None:
-                with contextlib.suppress(OSError, DamagedFileError):
-                    found = self._load(self.path(its_key, folder), its_key)
-        return found
+            with contextlib.suppress(OSError, DamagedFileError):
+                found = self._load(self.path(its_key, folder), its_key)
+                if found is not None:
+                    return found
+        return self._load_shared(_build.shared, keys[0]) if _build.shared is not None else None
 
     def _load(self, path: str, key: Any) -> Any:
         """Return the machine code in the file `path`.
@@ -306,6 +340,31 @@ class KernelFiles:
                 content = memoryview(file.read())
         except FileNotFoundError:
             return None
+        return self._unpack(content, key, path)
+
+    def _load_shared(self, shared: SharedStore, key: Any) -> Any:
+        """Copy the file of a key from another installation, and return its machine code, or None.
+
+        Raises:
+            OSError: If the copy cannot be written.
+        """
+        content = shared.read(self._name, _shared_stamp(self._stamp(key)))
+        if content is None:
+            return None
+        try:
+            found = self._unpack(memoryview(content), key, str(shared.folder))
+        except DamagedFileError:
+            return None
+        if found is not None:
+            _write(self.path(key, _build.folder), content)
+        return found
+
+    def _unpack(self, content: memoryview, key: Any, path: str) -> Any:
+        """Return the machine code in the content of a file; None if of other sources.
+
+        Raises:
+            DamagedFileError: If the checksum of the content is wrong.
+        """
         digest, rest = content[:DIGEST], content[DIGEST:]
         if hashlib.sha256(rest).digest() != digest:
             raise DamagedFileError(f"{path} is damaged")
@@ -319,20 +378,14 @@ class KernelFiles:
         Raises:
             OSError: If the file cannot be written.
         """
-        if _ahead_folder:
+        if _build.is_portable:
             key = _portable(key)
-        path = self.path(key, _ahead_folder)
-        rest = self._stamp(key) + compat.numba_serialize(data)
-        part = f"{path}.{secrets.token_hex(8)}.part"
-        try:
-            with open(part, "wb") as file:
-                file.write(hashlib.sha256(rest).digest())
-                file.write(rest)
-            os.replace(part, path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(part)
-            raise
+        stamp = self._stamp(key)
+        rest = stamp + compat.numba_serialize(data)
+        content = hashlib.sha256(rest).digest() + rest
+        if _build.shared is not None:
+            _build.shared.write(self._name, _shared_stamp(stamp), content)
+        _write(self.path(key, _build.folder), content)
 
     def flush(self) -> None:
         """Do nothing; Numba calls this method when the sources change.
@@ -351,6 +404,31 @@ class KernelFiles:
     def _stamp(self, key: Any) -> bytes:
         """Return a hash of the kernel sources and a cache key, by which files are recognised."""
         return hashlib.sha256(_sources.hash(self._module) + repr(key).encode()).digest()
+
+
+def _shared_stamp(stamp: bytes) -> bytes:
+    """Extend the stamp of a kernel by the version of NumPy, which may differ between environments.
+
+    Numba compiles calls of NumPy by the rules of the version that it finds.
+    """
+    return stamp + np.__version__.encode()
+
+
+def _write(path: str, content: bytes) -> None:
+    """Write a file atomically.
+
+    Raises:
+        OSError: If the file cannot be written.
+    """
+    part = f"{path}.{secrets.token_hex(8)}.part"
+    try:
+        with open(part, "wb") as file:
+            file.write(content)
+        os.replace(part, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(part)
+        raise
 
 
 def _try_lock(file: int, byte: int) -> bool:
@@ -443,7 +521,8 @@ class KernelCache(compat.numba_cache()):  # type: ignore[misc]
         try:
             found = super().load_overload(sig, target_context)
             if found is None and _compile_elsewhere is None:
-                _compile_locks.acquire(self.cache_path, f"{self.name} {sig}")
+                folder = self.cache_path if _build.shared is None else str(_build.shared.folder)
+                _compile_locks.acquire(folder, f"{self.name} {sig}")
                 # Another process may have compiled the kernel while this process waited.
                 found = super().load_overload(sig, target_context)
         except Exception as error:  # noqa: BLE001  damaged files cause errors of many types

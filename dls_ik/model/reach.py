@@ -82,7 +82,9 @@ class Candidate(NamedTuple):
     functional: Functional
 
 
-def build_reach(chain: Chain, tip: int = 0, pointing: int | None = None) -> ReachBounds:
+def build_reach(
+    chain: Chain, tip: int = 0, pointing: int | None = None, budget: Budget | None = None
+) -> ReachBounds:
     """Compute bounds on the poses of a tip that hold at every configuration within the limits.
 
     The computation takes a few tenths of a second, and at most approximately one second. If an arm
@@ -95,6 +97,7 @@ def build_reach(chain: Chain, tip: int = 0, pointing: int | None = None) -> Reac
         pointing: Axis of the tip (0, 1 or 2 for x, y or z) about which the tip is free to rotate,
             `FREE_ROTATION` if every rotation is free, or None for the full pose. The bounds use
             only the components of the pose that are not free.
+        budget: Work that may be spent; None for the usual budget.
     """
     slides, elements = without_slides(path_elements(chain, tip))
     unit = elements.length or 1.0  # [m]
@@ -107,7 +110,7 @@ def build_reach(chain: Chain, tip: int = 0, pointing: int | None = None) -> Reac
     units = np.where(kind == LEAN, 1.0, unit)
     metres = np.array([[1.0], [unit]])  # scale of the unit vector, and scale of the point
     tip_lines = np.array([row.tip for row in rows]).reshape(-1, 2, 3) * metres
-    budget = Budget()
+    budget = budget or Budget()
     ranges = [_range(elements, candidates[i], sides, slides, budget) for i, sides in chosen]
     if budget.is_spent:
         LOG.warning(GIVEN_UP.format(len(elements.prismatic)))

@@ -131,6 +131,7 @@ def ros_node(
                 node = ParameterNode(name) if choose is None else _variant_node(name, choose)
             except RuntimeError as error:
                 raise StartError(f"{error}{_remedy(str(error))}") from error
+            compat.index_source_files()
             handler = LogHandler(node)
             logging.getLogger("dls_ik").addHandler(handler)
             try:

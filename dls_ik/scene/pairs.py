@@ -15,10 +15,11 @@ import numpy as np
 
 from dls_ik.core.collision import CHECK_COLLIDING, CHECK_OPEN, check_pairs, count_pairs
 from dls_ik.core.types import WIDEST, Array
+from dls_ik.model.kept_files import read_kept, write_kept
 from dls_ik.model.tree import Tree
 from dls_ik.scene.shapes import Body
 from dls_ik.scene.snapshot import SceneSnapshot
-from dls_ik.scene.spheres import FIT_SOURCES, kept_folder, read_kept, shape_digest, write_kept
+from dls_ik.scene.spheres import FIT_SOURCES, kept_folder, shape_digest
 from dls_ik.scene.srdf import Pair, pair_of
 
 # reasons in SRDF

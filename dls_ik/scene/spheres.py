@@ -5,18 +5,15 @@
 import hashlib
 import io
 import os
-import secrets
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import fields
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
 from dls_ik.core.collision import check_rows
 from dls_ik.core.jit import cache_folder
-from dls_ik.model.files import PACKAGE_FOLDER
+from dls_ik.model.kept_files import read_kept, write_kept
 from dls_ik.scene.shapes import Mesh, Shape
 from dls_ik.scene.sphere_fit import (
     DIRECT_TREES,
@@ -145,59 +142,6 @@ def shape_digest(shape: Shape) -> str:
     for value in (getattr(shape, each.name) for each in fields(shape)):
         digest.update(np.ascontiguousarray(value).tobytes())
     return digest.hexdigest()
-
-
-def read_kept(path: str, sources: tuple[str, ...]) -> bytes | None:
-    """Return the content of a cache file written by :func:`write_kept`.
-
-    Args:
-        path: Path of the file.
-        sources: Source files of this package whose code computes the content.
-
-    Returns:
-        The content; None if the file is missing or damaged, or if a source file has changed since
-        the file was written.
-    """
-    try:
-        with open(path, "rb") as file:
-            content = file.read()
-    except OSError:
-        return None
-    return content[32:] if _stamp(sources, content[32:]) == content[:32] else None
-
-
-def write_kept(path: str, sources: tuple[str, ...], content: bytes) -> None:
-    """Write a cache file for :func:`read_kept`.
-
-    The file is written atomically. Errors are ignored, because the content can be computed again.
-
-    Args:
-        path: Path of the file.
-        sources: Source files of this package whose code computes the content.
-        content: Content.
-    """
-    part = f"{path}.{secrets.token_hex(8)}.part"
-    try:
-        with open(part, "wb") as file:
-            file.write(_stamp(sources, content) + content)
-        os.replace(part, path)
-    except OSError:
-        with suppress(OSError):
-            os.unlink(part)
-
-
-def _stamp(sources: tuple[str, ...], content: bytes) -> bytes:
-    """Return the digest (32 bytes) of a content and of the source files that compute it."""
-    return hashlib.sha256(_digest(sources) + content).digest()
-
-
-@cache
-def _digest(sources: tuple[str, ...]) -> bytes:
-    """Return the digest (32 bytes) of the text of source files of this package."""
-    digest = hashlib.sha256()
-    for name in sources:
-        digest.update((PACKAGE_FOLDER / name).read_bytes())
-    return digest.digest()
 
 
 def _tree_of(content: bytes) -> SphereTree:

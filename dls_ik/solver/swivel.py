@@ -151,10 +151,25 @@ class _Sample(NamedTuple):
 @lru_cache(maxsize=16)
 def _tools(robot: RobotModel, up: tuple[float, ...]) -> tuple[Any, list[Search]]:
     """Return the boxed stack of pose and swivel angle, and a search for each curve method."""
-    stack = build_stack(robot, TaskStack(Task(), SwivelTask(0.0, up)), SolverOptions())
     choices = [parse_method(method) for method in CURVE_METHODS]
     searches = [build_search(robot, choice, solver_options(choice, {}), None) for choice in choices]
-    return boxed(stack.params), searches
+    return _boxed_stack(robot, up), searches
+
+
+def _boxed_stack(robot: RobotModel, up: tuple[float, ...]) -> Any:
+    stack = build_stack(robot, TaskStack(Task(), SwivelTask(0.0, up)), SolverOptions())
+    return boxed(stack.params)
+
+
+def load_curve_kernel(robot: RobotModel) -> None:
+    """Load or compile the kernel that follows curves, without a search for solutions.
+
+    Args:
+        robot: Arm with an elbow, of at least seven joints.
+    """
+    q = np.full(robot.n, 0.5)
+    one = _space(1, q, np.eye(robot.n)[0])
+    _follow_curve(_boxed_stack(robot, (0.0, 0.0, 1.0)), robot.fk(q)[None], one)
 
 
 class _Curves:

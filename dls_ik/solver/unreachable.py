@@ -9,16 +9,22 @@ compared, and the tolerances of the task and of the solver are added to the boun
 
 from __future__ import annotations
 
+import hashlib
+import io
 import math
+import os
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dls_ik.core.jit import cache_folder
 from dls_ik.core.reach_bounds import ReachBounds, rows_beyond_reach
 from dls_ik.core.types import Array
-from dls_ik.model.reach import FREE_ROTATION, build_reach
+from dls_ik.model.kept_files import read_kept, remove_oldest, write_kept
+from dls_ik.model.pose_functionals import path_elements
+from dls_ik.model.reach import FREE_ROTATION, Budget, build_reach
 from dls_ik.model.robot import RobotModel
 from dls_ik.solver.options import SolverOptions
 from dls_ik.solver.task import AXES, VECTOR_ERROR, Task, is_bound
@@ -82,18 +88,55 @@ def _rotation(task: Task, options: SolverOptions) -> tuple[int | None, float]:
     return pointing, angle
 
 
+REACH_PREFIX = "reach."  # first characters of the names of files with bounds
+MAX_KEPT_REACHES = 200  # maximum number of files with bounds, of 4 kB each
+# Source files of this package whose code computes the bounds.
+REACH_SOURCES = (
+    "core/reach_bounds.py", "core/types.py", "model/joint.py", "model/pose_functionals.py",
+    "model/reach.py", "model/rotations.py", "solver/unreachable.py",
+)  # fmt: skip
+
+
 @lru_cache(maxsize=256)  # a node has fewer planning groups, and requests fewer tasks
 def reach_of(robot: RobotModel, tip: int = 0, pointing: int | None = None) -> ReachBounds:
     """Return bounds on the poses that a tip can reach.
 
-    The first call for a robot takes up to a second; the bounds are cached.
+    The first call for a robot takes up to a second. The bounds are cached, also on disk, beside the
+    compiled kernels.
 
     Args:
         robot: Robot with its full joint limits.
         tip: Index of the tip.
         pointing: Free rotation, as for :func:`dls_ik.model.reach.build_reach`.
     """
-    return build_reach(robot.chain, tip, pointing)
+    folder, budget = reach_folder(), Budget()
+    if folder is None:
+        return build_reach(robot.chain, tip, pointing)
+    path = os.path.join(folder, REACH_PREFIX + _path_digest(robot, tip, pointing)[:24])
+    content = read_kept(path, REACH_SOURCES)
+    if content is not None:
+        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+            return ReachBounds(*(arrays[name] for name in ReachBounds._fields))
+    reach = build_reach(robot.chain, tip, pointing, budget)
+    if not budget.is_spent:  # otherwise each process logs that bounds are missing
+        buffer = io.BytesIO()
+        np.savez(buffer, **reach._asdict())
+        write_kept(path, REACH_SOURCES, buffer.getvalue())
+        remove_oldest(folder, REACH_PREFIX, MAX_KEPT_REACHES)
+    return reach
+
+
+def reach_folder() -> str | None:
+    """Return the folder of bounds on disk, that of the kernels; None if there is no such folder."""
+    return cache_folder(rows_beyond_reach)
+
+
+def _path_digest(robot: RobotModel, tip: int, pointing: int | None) -> str:
+    """Return a hexadecimal digest of the numbers from which the bounds of a tip are computed."""
+    digest = hashlib.sha256(f"{pointing} {np.__version__}".encode())
+    for values in path_elements(robot.chain, tip):
+        digest.update(f"{values.shape}".encode() + np.ascontiguousarray(values).tobytes())
+    return digest.hexdigest()
 
 
 def are_unreachable(

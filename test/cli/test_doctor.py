@@ -21,9 +21,9 @@ from dls_ik.cli.doctor_checks import (
     CHECK_OK,
     Check,
     checks,
-    others_can_write,
     run_check,
 )
+from dls_ik.shared_kernels import others_can_write
 
 EVERYBODY = stat.S_IRWXU | stat.S_IRWXG | stat.S_IRWXO
 

@@ -23,6 +23,12 @@ pytestmark = [
 SOURCE = "from dls_ik.core.jit import kernel\n@kernel\ndef add(x): return x + {}\n"
 
 
+@pytest.fixture(autouse=True)
+def unshared(monkeypatch):
+    """Compile and load as a process does that shares no kernels."""
+    monkeypatch.setattr(jit, "_build", jit.KernelBuild())
+
+
 @pytest.fixture
 def said(monkeypatch):
     """Return the list of reports about the cache, as in a new process."""
@@ -262,10 +268,10 @@ def test_packaged_kernels_load_on_processors_that_support_them(tmp_path, monkeyp
     ahead = tmp_path / "ahead"
     ahead.mkdir()
     files = jit.KernelFiles(str(tmp_path), "k", ahead=str(ahead))
-    monkeypatch.setattr(jit, "_runs_portable", lambda: runs)
-    monkeypatch.setattr(jit, "_ahead_folder", str(ahead))
+    monkeypatch.setattr(jit, "runs_portable", lambda: runs)
+    monkeypatch.setattr(jit, "_build", jit.KernelBuild(str(ahead), is_portable=True))
     files.save(key("a", "common"), 1)
-    monkeypatch.setattr(jit, "_ahead_folder", "")
+    monkeypatch.setattr(jit, "_build", jit.KernelBuild())
     assert files.load(key("a", "of the user")) == (1 if runs else None)
     assert files.load(key("b", "of the user")) is None
     files.save(key("a", "of the user"), 2)
@@ -275,13 +281,17 @@ def test_packaged_kernels_load_on_processors_that_support_them(tmp_path, monkeyp
 
 
 def test_numba_compiles_a_kernel_ahead_of_time_and_loads_it(tmp_path, said, monkeypatch):
-    if (portable := jit.portable_environment()) is None or not jit._runs_portable():
+    if (portable := jit.portable_environment()) is None or not jit.runs_portable():
         pytest.skip("nothing is compiled ahead of time for this processor")
     ahead = tmp_path / "ahead"
     ahead.mkdir()
-    code = "import sys, tiny; tiny.keep_ahead_in(sys.argv[1]); print(tiny.add(1))"
-    source = SOURCE.format(1).replace("kernel\n", "kernel, keep_ahead_in\n", 1)
-    (tmp_path / "tiny.py").write_text(source)
+    code = """
+import sys, tiny
+from dls_ik.core.jit import KernelBuild, compile_in_advance
+compile_in_advance(KernelBuild(sys.argv[1], is_portable=True))
+print(tiny.add(1))
+"""
+    (tmp_path / "tiny.py").write_text(SOURCE.format(1))
     environment = {**os.environ, **portable, "NUMBA_CACHE_DIR": str(tmp_path / "none")}
     path = os.pathsep.join([str(tmp_path), *sys.path])
     subprocess.run(

@@ -113,11 +113,14 @@ def test_a_flood_of_scenes_does_not_stop_the_stream(arm):
     assert_told(times, q, v, Limits.of(WAM, 6.0), jitter=0.02)
     last = box("jumping", off_tip(0.0, 0.25, 0.0), size=(1.0, 0.1, 1.0))
     publisher.publish(last)
+    publisher.publish(box("mark", off_tip(0.0, 0.0, 5.0)))  # far away, for diagnostics
     request = GetPlanningScene.Request()
     for _ in range(5):  # these wait behind the last change
         asker.call_async(request)
     arm.client.spin_until(lambda: place_of(arm.client) == last.pose.position, what="the last one")
-    arm.client.spin_for(1.0)
+    arm.client.spin_until(
+        lambda: "2 objects" in arm.figures().get("collisions", ""), what="it in the stream"
+    )
     arm.streamer.states.clear()
     arm.streamer.stream(lambda t: shifted(y=0.1 * t), 4.0)
     at_first = arm.least(last, states=arm.streamer.states[:1])  # the elbow may be in it
@@ -126,8 +129,8 @@ def test_a_flood_of_scenes_does_not_stop_the_stream(arm):
 
 
 def place_of(client):
-    objects = scene_of(client).world.collision_objects
-    return objects[0].pose.position if objects else None
+    objects = {each.id: each for each in scene_of(client).world.collision_objects}
+    return objects["jumping"].pose.position if "jumping" in objects else None
 
 
 @pytest.mark.slow

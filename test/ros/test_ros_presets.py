@@ -8,10 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from geometry_msgs.msg import PoseStamped
+from moveit_msgs.msg import ServoStatus
 from preset_arms import ARMS, urdf
-from ros_client import Client, NodeProcess, SimArmProcess
+from ros_client import MAX_SENDS, Client, NodeProcess, SimArmProcess
 from ros_streamer import stamped
 from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
 
 from dls_ik import RobotModel
 from dls_ik.errors import OptionError
@@ -127,10 +129,31 @@ def test_arm_that_lags_as_the_preset_assumes_is_followed_without_a_fault(tmp_pat
         states = client.listen(JointState, "joint_states")
         client.spin_until(lambda: states, what="joint states")
         T = robot.fk(np.add(start, [1.0, -0.3, 0.3, 0.0, 0.0, 1.0]))
-        client.publisher(PoseStamped, "target_pose", 1).publish(stamped(T))
-        at = lambda: robot.fk(values_of(states[-1], robot))  # noqa: E731
-        client.spin_until(lambda: np.abs(at() - T).max() < 1e-3, what="the arm at its target")
-        assert not node.count("FAULT"), node.output
+        targets = client.publisher(PoseStamped, "target_pose", 1)
+        statuses = client.listen(ServoStatus, "dls_ik/status")
+
+        def is_there():
+            return states and np.abs(robot.fk(values_of(states[-1], robot)) - T).max() < 1e-3
+
+        def faults():
+            return [status.message for status in statuses if "fault;" in status.message]
+
+        for _ in range(MAX_SENDS):
+            client.send_until(
+                lambda: targets.publish(stamped(T)),
+                lambda: is_there() or faults(),
+                "the arm at its target",
+            )
+            # On a busy machine the process of the arm may wait for a core longer than measurements
+            # may be missing, which is a fault, too. Any other fault is one of the lag.
+            assert all("no joint states received" in fault for fault in faults()), faults()
+            if is_there():
+                break
+            states.clear()
+            client.spin_until(lambda: states, what="new joint states")
+            client.call(Trigger, "dls_ik/reset", Trigger.Request())
+            statuses.clear()
+        assert is_there(), node.output
 
 
 def values_of(state, robot):

@@ -8,6 +8,7 @@ import scenes
 import trimesh
 
 from dls_ik.core.hulls import hull_distance, hull_scratch
+from dls_ik.model import kept_files
 from dls_ik.scene import spheres
 from dls_ik.scene.shapes import Box, Capsule, Cylinder, Plane, Sphere
 from dls_ik.scene.sphere_fit import fit_spheres
@@ -152,9 +153,9 @@ def test_cache_files_of_other_code_are_replaced(tmp_path, monkeypatch):
     content = file.read_bytes()
     for name in spheres.FIT_SOURCES:
         (package / name).parent.mkdir(parents=True, exist_ok=True)
-        (package / name).write_bytes((spheres.PACKAGE_FOLDER / name).read_bytes() + b"# changed")
-    monkeypatch.setattr(spheres, "PACKAGE_FOLDER", package)
-    monkeypatch.setattr(spheres, "_digest", spheres._digest.__wrapped__)
+        (package / name).write_bytes((kept_files.PACKAGE_FOLDER / name).read_bytes() + b"# changed")
+    monkeypatch.setattr(kept_files, "PACKAGE_FOLDER", package)
+    monkeypatch.setattr(kept_files, "_digest", kept_files._digest.__wrapped__)
     spheres.sphere_tree(new_box())
     again = file.read_bytes()
     assert again[:32] != content[:32]
