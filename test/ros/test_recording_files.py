@@ -4,6 +4,7 @@
 
 import numpy as np
 import pytest
+from control_msgs.msg import JointJog
 from geometry_msgs.msg import PoseArray, PoseStamped, TwistStamped
 from moveit_msgs.msg import ServoStatus
 from rclpy.serialization import serialize_message
@@ -237,6 +238,24 @@ def test_targets_keep_their_times_and_lose_their_stamps(files):
     assert (
         np.abs(steps).max() < 0.3 * np.abs(np.diff([e.message.pose.position.y for e in sent])).max()
     )
+
+
+def test_joint_targets_are_found_scaled_and_repeated_but_not_displacements(tmp_path):
+    jog = JointJog(joint_names=["wam_j1"], velocities=[0.4])
+    step = JointJog(joint_names=["wam_j1"], displacements=[0.1])
+    goal = JointState(name=["wam_j1"], position=[0.5])
+    kinds = ("control_msgs/msg/JointJog", "sensor_msgs/msg/JointState")
+    messages = [
+        ("/target_joint_jog", kinds[0], "target", BEGIN + k * SECOND // 10, message)
+        for k, message in enumerate((jog, jog, step, step))
+    ]
+    messages.append(("/target_joint", kinds[1], "target", BEGIN + SECOND, goal))
+    targets = read_recording(write(tmp_path / "joints.mcap", messages)).targets
+    assert [each.topic for each in targets] == ["/target_joint_jog"] * 4 + ["/target_joint"]
+    sent = schedule(targets, 0.5, 0.25)
+    assert [each.message.velocities.tolist() for each in sent[:4]] == [[0.2]] * 4
+    assert [each.message.displacements.tolist() for each in sent[4:6]] == [[0.1]] * 2
+    assert len(sent) == 7
 
 
 def test_twists_are_scaled_and_trajectories_need_speed_1():

@@ -139,7 +139,7 @@ def _read_bag(path: Path) -> Recording:
     joints_name = joint_topic(of_joints)
     for t, message in zip(times.tolist(), messages, strict=True):
         role = info.roles.get(message.topic, "") if info.roles else ""
-        if message.kind in TARGET_KINDS and _is_target(message.topic, role):
+        if message.kind in (*TARGET_KINDS, JOINTS_KIND) and _is_target(message.topic, role):
             content = _read(path, message)
             targets.append(RecordedTarget(t, message.topic, message.kind, content))
         elif message.kind == JOINTS_KIND and message.topic.endswith(joints_name):
@@ -162,7 +162,14 @@ def _check_definitions(path: Path, messages: Sequence[RecordedMessage]) -> None:
     """
     kinds = {message.kind: message.definition for message in messages}
     for kind in (*TARGET_KINDS, JOINTS_KIND):
-        if kind in kinds and (difference := definition_difference(kind, kinds[kind])):
+        try:
+            difference = definition_difference(kind, kinds.get(kind, ""))
+            message_class(kind) if kind in kinds else None
+        except ImportError as error:
+            raise RecordingError(
+                f"{path} has messages of {kind}, and this type is not installed: {error}"
+            ) from error
+        if difference:
             raise RecordingError(f"{path} has another definition of its messages: {difference}")
 
 
@@ -221,7 +228,7 @@ class _JointTable:
 
     def content(self) -> tuple[tuple[str, ...], Array, Array]:
         """Return names (n,), times (k,) and positions (k, n)."""
-        q = np.array(self._rows).reshape(-1, len(self._names))
+        q = np.array(self._rows).reshape(len(self._rows), len(self._names))
         return self._names, np.array(self._times), q
 
 
@@ -261,7 +268,7 @@ def _read_csv(path: Path) -> Recording:
             numbers = [float(line[f"target_{name}"]) for name in POSE_FIELDS]
             targets.append(RecordedTarget(t, TABLE_TARGET, POSE_KIND, _pose_message(numbers)))
     q = np.array([[float(line[name] or "nan") for name in names] for line in lines])
-    q = q.reshape(-1, len(names))
+    q = q.reshape(len(lines), len(names))
     complete = np.isfinite(q).all(axis=1) if names else np.zeros(0, bool)
     notes = tuple([damage] if damage else []) + tuple(jumps)
     return Recording(

@@ -22,6 +22,8 @@ from dls_ik.ros.recording.files import RecordingError
 from dls_ik.ros.recording.recording import RecordedTarget, Recording
 from dls_ik.ros.recording.running_node import RunningNode
 from dls_ik.ros.recording.topics import (
+    JOG_KIND,
+    JOINTS_KIND,
     PLAIN_TWIST_KIND,
     POSE_KIND,
     POSES_KIND,
@@ -78,8 +80,8 @@ def schedule(
 ) -> list[RecordedTarget]:
     """Return the messages to send, at times from the start [s], without stamps.
 
-    At another speed than 1 twists are multiplied by the speed. Below 1 poses of a stream are
-    interpolated, and twists repeated, so that the stream does not time out.
+    At another speed than 1 twists and joint velocities are multiplied by the speed. Below 1 poses
+    of a stream are interpolated, and other targets repeated, so that the stream does not time out.
 
     Args:
         targets: Recorded targets.
@@ -112,6 +114,8 @@ def _prepared(target: RecordedTarget, speed: float) -> Any:
     message = deepcopy(target.message)
     if hasattr(message, "header"):
         message.header.stamp = Time()
+    if target.kind == JOG_KIND:
+        message.velocities = [speed * v for v in message.velocities]
     if target.kind in (TWIST_KIND, PLAIN_TWIST_KIND) and speed != 1.0:
         twist = message.twist if target.kind == TWIST_KIND else message
         for vector in (twist.linear, twist.angular):
@@ -126,6 +130,8 @@ def _between(
     is_pose = first.kind == POSE_KIND and (
         first.message.header.frame_id == after.message.header.frame_id
     )
+    if first.kind == JOG_KIND and len(first.message.displacements):
+        return  # each message is a motion of its own
     for k in range(1, count):
         message = first.message
         if is_pose:
@@ -175,7 +181,7 @@ class TargetReplayer:
             update: Function that is called after each message.
         """
         end = targets[-1].time
-        has_goal = targets[-1].kind in (POSE_KIND, POSES_KIND)
+        has_goal = targets[-1].kind in (POSE_KIND, POSES_KIND, JOINTS_KIND)
 
         def messages() -> Iterator[float]:
             for each in targets:

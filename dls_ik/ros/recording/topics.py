@@ -21,13 +21,14 @@ POSE_KIND = "geometry_msgs/msg/PoseStamped"
 TWIST_KIND = "geometry_msgs/msg/TwistStamped"
 PLAIN_TWIST_KIND = "geometry_msgs/msg/Twist"
 POSES_KIND = "geometry_msgs/msg/PoseArray"
+JOG_KIND = "control_msgs/msg/JointJog"
 JOINTS_KIND = "sensor_msgs/msg/JointState"
 TRAJECTORY_KIND = "trajectory_msgs/msg/JointTrajectory"
 NUMBERS_KIND = "std_msgs/msg/Float64MultiArray"
 TEXT_KIND = "std_msgs/msg/String"
 SCENES_KIND = "moveit_msgs/msg/PlanningScene"
 STATUSES_KIND = "moveit_msgs/msg/ServoStatus"
-TARGET_KINDS = (POSE_KIND, TWIST_KIND, PLAIN_TWIST_KIND, POSES_KIND)
+TARGET_KINDS = (POSE_KIND, TWIST_KIND, PLAIN_TWIST_KIND, POSES_KIND, JOG_KIND)
 
 # Roles of the topics that a node reads and publishes, by type; other topics are not recorded.
 READ_ROLES = {
@@ -49,6 +50,7 @@ PUBLISHED_ROLES = {
 # The node computes these topics only for subscribers; they follow from the joint states.
 MEASURED_TOPICS = ("current_pose", "current_twist")
 POSTURE_TOPIC_NAME = "posture"  # joint positions that are a wish, not a state
+TARGET_JOINT_NAME = "target_joint"  # joint positions that are a target
 JOINT_STATES_NAME = "joint_states"
 INFO_TOPIC = "recording"  # topic in the namespace of the node's name, with a RecordingInfo
 
@@ -81,8 +83,9 @@ def topic_roles(node: Node, name: str, namespace: str) -> dict[tuple[str, str], 
             last = topic.rpartition("/")[2]
             if last not in MEASURED_TOPICS:
                 found |= {(topic, kind): roles[kind] for kind in kinds if kind in roles}
-            if last == POSTURE_TOPIC_NAME:
-                found |= {(topic, kind): OPTION_ROLE for kind in kinds}
+            named = {POSTURE_TOPIC_NAME: OPTION_ROLE, TARGET_JOINT_NAME: TARGET_ROLE}.get(last)
+            if named is not None:
+                found |= dict.fromkeys(((topic, kind) for kind in kinds), named)
     return found
 
 
