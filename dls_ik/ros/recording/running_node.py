@@ -50,7 +50,8 @@ class RunningNode:
             robot of the node; None: the robot of the node.
 
     Raises:
-        ServiceMissingError: If no node with this name reads targets.
+        ServiceMissingError: If there is no node with this name.
+        NoAnswerError: If the node reads no targets, for example because it is starting.
     """
 
     def __init__(
@@ -194,7 +195,8 @@ class RunningNode:
         """Wait until the topics of the node are known, and return their roles.
 
         Raises:
-            ServiceMissingError: If no node with this name reads targets.
+            ServiceMissingError: If there is no node with this name.
+            NoAnswerError: If the node reads no targets.
         """
         deadline = time.monotonic() + self.patience
         found: dict[tuple[str, str], str] = {}
@@ -208,6 +210,11 @@ class RunningNode:
             return found
         nodes = sorted(full_name(space, name) for name, space in
                        self.node.get_node_names_and_namespaces())  # fmt: skip
+        if self.full_name in nodes:
+            raise NoAnswerError(
+                f"{self.full_name} reads no targets within {self.patience:g} s; if it is still "
+                "starting, give it more time by --patience"
+            )
         others = listing(each for each in nodes if CLIENT_NAME not in each)
         raise ServiceMissingError(
             f"no node {self.full_name} that reads targets; waited {self.patience:g} s; nodes: "
