@@ -32,7 +32,7 @@ MAX_ROWS = 100  # tip poses that are kept
 ARM_TIMEOUT = 0.5  # [s] time without a tip pose after which the arm counts as lost
 GRAPH_PERIOD = 1.0  # [s] time between two counts of the publishers of a device
 HELD_STATES = ("PAUSED", "FAULT", "NO_ROBOT")  # states in which the node ignores targets
-REFUSED = "REFUSED"  # state after a target that is not valid, such as one in an unknown frame
+NOT_FOLLOWING = ("REFUSED", "WAITING")  # states of a node that does not follow a target it gets
 
 Update = Callable[[TeleopCommand, Teleop], None]
 
@@ -175,7 +175,7 @@ def run(
             tip, problem = publisher.monitor.rows[-1].tip, rival or _arm_problem(publisher, now)
             command = teleop.step(device.read(now), tip, now, problem)
             is_active = command.is_active
-            if is_active and publisher.monitor.state == REFUSED:
+            if is_active and publisher.monitor.state in NOT_FOLLOWING:
                 command = command._replace(note=publisher.monitor.message)
             if command.twist is not None:
                 publisher.send_twist(command.twist.tolist(), command.frame)

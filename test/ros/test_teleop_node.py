@@ -68,7 +68,7 @@ class Operator(NodeProcess):
 
 @pytest.fixture(scope="module")
 def arm():
-    with Watched(NAMESPACE, feedback_mode="none") as arm:
+    with Watched(NAMESPACE, feedback_mode="none", stream_avoid_collisions="none") as arm:
         yield arm
         arm.assert_alive()
 
