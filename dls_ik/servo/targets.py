@@ -214,16 +214,12 @@ class Target(Protocol):
 class StreamMotion(NamedTuple):
     """Motion of a stream of poses."""
 
-    velocity: Array  # (6,) velocity between the last two poses [m/s, rad/s]
-    interval: float  # between the last two arrivals [s]
-    usual_velocity: Array  # (6,) median of the recent velocities [m/s, rad/s]
-    usual_interval: float  # median of the recent intervals [s]
+    velocity: Array  # (6,) median of the recent velocities [m/s, rad/s]
+    interval: float  # median of the recent intervals between arrivals [s]
 
 
 def stream_motion(recent: Sequence[tuple[Array, float, float]], timeout: float) -> StreamMotion:
-    """Return the motion of a stream.
-
-    Medians are not affected by one pose with a large error.
+    """Return the motion of a stream; one pose with a large error does not affect the medians.
 
     Args:
         recent: At least two poses (4, 4), with their times of sampling and of arrival [s].
@@ -231,14 +227,22 @@ def stream_motion(recent: Sequence[tuple[Array, float, float]], timeout: float) 
     """
     velocities, intervals = [], []
     for (T_a, sampled_a, arrived_a), (T_b, sampled_b, arrived_b) in pairwise(recent):
-        between = sampled_b - sampled_a
-        is_usable = 1e-4 < between <= timeout
-        velocities.append(difference(T_a, T_b) / between if is_usable else np.zeros(6))
+        velocities.append(velocity_between(T_a, T_b, sampled_b - sampled_a, timeout))
         intervals.append(arrived_b - arrived_a)
-    usual = np.median(velocities, axis=0)
-    return StreamMotion(
-        velocities[-1], intervals[-1], usual, max(median(intervals), MIN_MESSAGE_INTERVAL)
-    )
+    interval = max(median(intervals), MIN_MESSAGE_INTERVAL)
+    return StreamMotion(np.asarray(np.median(velocities, axis=0)), interval)
+
+
+def velocity_between(T_a: Array, T_b: Array, between: float, timeout: float) -> Array:
+    """Return the velocity (6,) between two poses [m/s, rad/s]; zero if the time is unusable.
+
+    Args:
+        T_a: (4, 4) first pose.
+        T_b: (4, 4) second pose.
+        between: Time between the two poses [s].
+        timeout: Longest usable time [s].
+    """
+    return difference(T_a, T_b) / between if 1e-4 < between <= timeout else np.zeros(6)
 
 
 class PoseTarget:
@@ -314,19 +318,29 @@ class PoseTarget:
         """
         if not (self.feed_forward or self.bridge_time) or len(self._recent) < 2:
             return self._T
-        if self._motion is None:
-            self._motion = stream_motion(self._recent, self.timeout)
-        velocity, interval, usual_velocity, usual_interval = self._motion
-        ahead = 0.0
-        if self.feed_forward:
-            ahead = min(max(now - self.sampled, 0.0), MAX_EXTRAPOLATION * interval)
         if self._first_use is None:
             self._first_use = now
-        missing = math.floor((now - self._first_use) / usual_interval + MESSAGE_TOLERANCE)
-        if missing > 0 and self.bridge_time and self._count >= MIN_STREAM_POSES:
-            late = now - self.sampled if self.feed_forward else missing * usual_interval
-            ahead, velocity = min(max(late, 0.0), self.bridge_time), usual_velocity
+        velocity, ahead = self._missing_motion(now)
+        if self.feed_forward and ahead == 0.0:
+            (T_a, sampled_a, arrived_a), (T_b, sampled_b, arrived_b) = list(self._recent)[-2:]
+            velocity = velocity_between(T_a, T_b, sampled_b - sampled_a, self.timeout)
+            ahead = min(max(now - sampled_b, 0.0), MAX_EXTRAPOLATION * (arrived_b - arrived_a))
         return moved(self._T, velocity * ahead) if ahead > 0.0 else self._T
+
+    def _missing_motion(self, now: float) -> tuple[Array, float]:
+        """Return the velocity (6,) of the stream and the time [s] for which messages are missing.
+
+        The time is 0 if no message is missing, or missing messages are not bridged.
+        """
+        since = 0.0 if self._first_use is None else now - self._first_use
+        if since <= 0.0 or not self.bridge_time or self._count < MIN_STREAM_POSES:
+            return np.zeros(6), 0.0
+        if self._motion is None:
+            self._motion = stream_motion(self._recent, self.timeout)
+        velocity, interval = self._motion
+        missing = math.floor(since / interval + MESSAGE_TOLERANCE)
+        late = now - self.sampled if self.feed_forward else missing * interval
+        return velocity, min(max(late, 0.0), self.bridge_time) if missing > 0 else 0.0
 
     def finish(self) -> None:
         """Treat the newest pose as a single pose, which neither moves nor times out."""

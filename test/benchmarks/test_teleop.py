@@ -10,7 +10,8 @@ from benchmarks.servo_peers.job import ServoJob, ServoRun
 from benchmarks.servo_peers.worker import follow
 from benchmarks.servo_runs import moving
 from benchmarks.teleop import ACCELERATION, FIVE_JOINTS, arm_named, job_of
-from benchmarks.teleop_figures import figures_of
+from benchmarks.teleop_figures import figures_of, gathered
+from benchmarks.teleop_picture import draw
 from benchmarks.teleop_streams import KINDS, PERIOD, Hand, judged
 from dls_ik import RobotModel
 from dls_ik.servo import Controller, ServoState
@@ -106,3 +107,20 @@ def test_controller_leaves_a_dead_end_as_soon_as_the_target_rests():
         states.append(controller.cycle(k * PERIOD, PERIOD).state)
     assert 60 <= states.index(ServoState.JOINT_MOTION) <= 71, "0.1 s after the target"
     assert states[-1] is ServoState.REACHED
+
+
+def test_picture_shows_every_package(robot, tmp_path):
+    hand = hand_of(robot, 2)
+    found = {}
+    for kind in ("dropout", "re-clutch"):
+        stream = KINDS[kind](hand)
+        job = job_of(robot, [stream])
+        rested = np.repeat(stream.start[None], len(stream.targets), axis=0)
+        found[kind] = [figures_of(job, stream, rested, np.zeros(len(rested), bool))]
+    run = ServoRun(rested[None], np.full((1, len(rested)), 1e-5), np.zeros((1, 1), bool), "")
+    figures = gathered(found, [run])
+    assert figures.reclutch == 0.0
+    assert figures.dropout > 0.01, "an arm at rest does not follow"
+    draw(tmp_path / "teleop.svg", {"dls_ik": figures, "another package": figures})
+    text = (tmp_path / "teleop.svg").read_text()
+    assert "<svg" in text
