@@ -19,7 +19,7 @@ from plot.plot_cases import PLANAR, SIGNATURES, swing
 from programs import run_python
 from robots import ROOT
 
-from dls_ik import PlanningScene, RobotModel, Stepper, plot
+from dls_ik import IkSolver, PlanningScene, RobotModel, Stepper, Task, plot
 from dls_ik.errors import DlsIkError
 from dls_ik.plot import check_picture, new_figure, save_picture, stroboscope
 from dls_ik.solver.comparison import compare_on_path
@@ -39,6 +39,9 @@ FIGURES = {
     "path_comparison": lambda: plot.path_comparison(
         compare_on_path(PLANAR, ["jd"], PosePath("along a line", T, 0.1, Q[0]))
     ),
+    "path_in_space": lambda: plot.path_in_space(
+        IkSolver(PLANAR, task=Task("xy", "")).solve_path(T, Q[0]), T
+    ),
     "stroboscope": lambda: plot.stroboscope(PLANAR, TIMES, Q),
     "tip_path": lambda: plot.tip_path(PLANAR, TIMES, Q, T[:, :3, 3]),
     "tip_planes": lambda: plot.tip_planes(PLANAR, TIMES, Q, T[:, :3, 3]),
@@ -56,6 +59,7 @@ def test_every_plot_function_is_tested_and_on_the_pictures_page():
         "SliderPicture",
         "check_picture",
         "new_figure",
+        "path_title",
         "save_picture",
         "with_sliders",
     }
