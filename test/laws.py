@@ -13,7 +13,9 @@ LAWS = {
 
 def is_legal(law, strategy, bound=""):
     """Return whether a law, a limit strategy and a step bound can be combined."""
-    if strategy in ("sns", "hqp") and (law == "jt" or bound in ("sd", "sdls")):
+    if strategy in ("sns", "hqp") and (law == "jt" or bound in ("sd", "sdls", "sdls_near")):
+        return False
+    if law == "odls" and bound == "sdls_near":
         return False
     if law == "odls":
         return strategy in ("", "gp", "jc", "ta")

@@ -25,6 +25,8 @@ def clamped(o, e, groups, last, left):
                 before = last[g : g + 3] if o.bug_compatible else last[groups == g]
                 grown = np.linalg.norm(left[groups == g]) - np.linalg.norm(before)
                 bound = o.D_max + max(0.0, -grown if o.adaptive_by == "approach" else grown)
+                jump = np.linalg.norm((now - left)[groups == g])
+                bound = np.inf if jump > o.D_max and not o.bug_compatible else bound
         if length > bound:
             e[groups == g] *= bound / length
     return e

@@ -33,10 +33,10 @@ __all__ = [
     "rotation_vector",
 ]
 
-LAWS = ("jp", "jt", "tpinv", "jd", "jf", "nf", "ed", "ied", "svf")
+LAWS = ("jp", "jt", "tpinv", "jd", "jf", "nf", "ed", "ied", "lm", "gdls", "svf")
 STRATEGIES = ("jw", "gp", "jc", "ta", "tp", "ctp", "gwln", "sns", "hqp")
 REACHES = ("clamp", "halve")
-BOUNDS = ("max", "norm", "sd", "sdls")
+BOUNDS = ("max", "norm", "sd", "sdls", "sdls_near")
 CLIPPING = ("jc", "active", "sns", "hqp")  # strategies that clip to the limits after a step
 
 
@@ -71,7 +71,8 @@ class Oracle:
     """
 
     def __init__(self, name, robot, o, task=None):
-        self.parts, self.robot, self.o = parts_of(name), robot, o
+        self.named, self.robot, self.o = parts_of(name), robot, o
+        self.parts = self.named
         self.rows = Rows(robot, task, getattr(o, "rotation_weight", 0.5))
         self.reset()
 
@@ -88,16 +89,20 @@ class Oracle:
         Args:
             following: as a servo has it. T_d: of tasks in its frame, for their manipulability.
         """
+        if self.named.bound == "sdls_near":
+            near = np.linalg.norm(e) <= self.o.switch_distance
+            law, bound = ("jp", "sdls") if near else (self.named.law, "none")
+            self.parts = self.named._replace(law=law, bound=bound)
         o, (law, strategy, _, _) = self.o, self.parts
         e = self._within_reach(q, e, J, T_d)
         h, z = strategies.held(strategy, o, self.robot, q, J, e, following)
-        C = self._columns(q, J, e)
+        C = self._biased(e) @ self._columns(q, J, e)
         groups, by_error = self.rows.groups, o.error_gain * (e @ e)
         task_e = e
         if strategy == "ta":
             J, e, groups = self._augmented(q, J, e, T_d)
         self.lambda2 = policies.lambda_squared(law, o, J @ C, task_e, self.last_J)
-        if following and law not in ("ed", "ied", "svf+ed"):
+        if following and law not in ("ed", "ied", "lm", "svf+ed"):
             self.lambda2 += by_error
         self.last_J = J @ C
         if strategy == "gp":
@@ -134,6 +139,13 @@ class Oracle:
         if self.parts.reach == "clamp":
             return bounds.clamped(self.o, given, self.rows.groups, last, left)
         return bounds.halved(self.o, given, J) if self.parts.reach == "halve" else given
+
+    def _biased(self, e):
+        """Scales of the columns by Sugihara's biases; ones for other laws."""
+        E, bias = self.o.error_gain * (e @ e), np.ones(self.robot.n)
+        if self.parts.law == "lm":
+            bias = np.array(self.o.bias) * bias
+        return np.diag(np.sqrt((E + bias.min()) / (E + bias)))
 
     def _columns(self, q, J, e):
         """C (n, n), by which the columns are multiplied."""

@@ -38,6 +38,7 @@ def general(r=6, n=7, **given):
         "reference": np.zeros(n),
         "obstacle": np.zeros(3),
         "joint_weights": np.ones(n),
+        "bias": np.ones(n),
         "largest_step": np.ones(n),
         "translational": np.zeros(n, np.bool_),
     }

@@ -8,12 +8,14 @@ law has a section with its formula and source. To add a law, write its section, 
 singular value do not need the singular values; a factorisation suffices, see :func:`is_uniform`.
 """
 
+from math import exp, sqrt
+
 import numpy as np
 
 from dls_ik.core.jit import allocating, force_inline, kernel
 from dls_ik.core.types import Array, Method, MethodParams
 
-JP, JD, ED, SVF, IED, JT, TPINV, JF, NF, SVF_ED = range(10)
+JP, JD, ED, SVF, IED, JT, TPINV, JF, NF, SVF_ED, LM, GDLS = range(12)
 DAMPING_IDS = {
     "jp": JP,
     "jt": JT,
@@ -23,6 +25,8 @@ DAMPING_IDS = {
     "nf": NF,
     "ed": ED,
     "ied": IED,
+    "lm": LM,
+    "gdls": GDLS,
     "svf": SVF,
     "svf+ed": SVF_ED,
 }
@@ -85,6 +89,59 @@ def ied_lambda_squared(method: Method, omega: float, error_norm: float) -> float
         error_norm: Norm of the scaled error [m].
     """
     return ed_lambda_squared(method, error_norm) + omega * omega
+
+
+# LM -----------------------------------------------------------------------------------------------
+# Levenberg-Marquardt with robust damping: error damping with a bias for each joint, with which the
+# step exists at a singular goal.
+#
+# dq = (J^T J + E I + diag(b))^-1 J^T e with E = error_gain * norm(e)^2 and the bias b_j > 0 of each
+# joint (Sugihara 2011; the weights of the error are in J and e, and error_gain = 1/2). With the
+# smallest bias b and lambda^2 = E + b, the step is C (J C)^* e, the damped inverse of J C with the
+# diagonal C^2 = lambda^2 (E I + diag(b))^-1.
+
+
+@force_inline
+def scale_by_bias(method: Method, bias: Array, e: Array, c: Array) -> None:
+    """Multiply the scales c (n,) of the columns by those of the law LM.
+
+    Args:
+        method: Gives the gain of E.
+        bias: (n,) bias b of each joint.
+        e: (r,) scaled error [m].
+        c: (n,) scales, read and written.
+    """
+    square, least = 0.0, bias[0]
+    for i in range(e.shape[0]):
+        square += e[i] * e[i]
+    for j in range(bias.shape[0]):
+        least = min(least, bias[j])
+    E = method.error_gain * square
+    for j in range(bias.shape[0]):
+        if bias[j] > least:
+            c[j] *= sqrt((E + least) / (E + bias[j]))
+
+
+# GDLS ---------------------------------------------------------------------------------------------
+# Gaussian damping: each singular direction has a damping factor of its own, which falls with the
+# singular value by a Gaussian function.
+#
+# g_i = s_i / (s_i^2 + lambda_i^2), lambda_i^2 = lambda_max^2 exp(-(s_i / gauss_width)^2)
+# (Phuoc et al. 2008).
+
+
+@kernel
+def gdls_gain(params: MethodParams, s: float, lambda2: float) -> float:
+    """Return the gain of a singular direction by the law GDLS (Gaussian damping).
+
+    Args:
+        params: Parameters lambda_max and gauss_width of the law.
+        s: Singular value.
+        lambda2: lambda^2 added to the squared singular value; 0 unless a target is followed.
+    """
+    share = s / params.gauss_width
+    lambda2 += params.lambda_max * params.lambda_max * exp(-share * share)
+    return s / (s * s + lambda2)
 
 
 # SVF ----------------------------------------------------------------------------------------------
@@ -267,6 +324,8 @@ def lambda_squared(method: Method, params: MethodParams, error_norm: float) -> f
         return ed_lambda_squared(method, error_norm)
     if method.damping == IED:
         return ied_lambda_squared(method, params.omega, error_norm)
+    if method.damping == LM:
+        return ed_lambda_squared(method, error_norm) + params.least_bias
     return fast_lambda_squared(method, error_norm)
 
 
@@ -277,7 +336,7 @@ def is_uniform(method: Method) -> bool:
     The inverse of such a law needs only a factorisation, not the singular values.
     """
     law = method.damping
-    return law in (JP, JD, ED, IED)
+    return law in (JP, JD, ED, IED, LM)
 
 
 @force_inline
@@ -316,6 +375,8 @@ def gains(
             g[i] = tpinv_gain(params.truncation, s, i, strength)
         elif law == JF:
             g[i] = jf_gain(params, s, i, i == count - 1, strength)
+        elif law == GDLS:
+            g[i] = gdls_gain(params, s[i], strength)
         elif law == NF:
             g[i] = nf_gain(params.velocity_bound, s, i, count, strength)
         else:

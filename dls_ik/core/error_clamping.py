@@ -45,6 +45,7 @@ def clamp_error(params: MethodParams, group: Indices, J: Array, memory: Memory, 
 # 2004, section 3). The position and the rotation of a tip are separate vectors. With the parameter
 # `adaptive`, the limit is infinite at the first step; later it is D_max plus the increase of the
 # error in the last step, as in the published code. The text adds the decrease of the error instead.
+# After a jump of the target by more than D_max the limit is infinite for one step, as in the text.
 
 
 @allocating
@@ -72,7 +73,9 @@ def clamp_groups(params: MethodParams, group: Indices, memory: Memory, e: Array)
                     else _group_norm(group, memory.remaining, g)
                 )
                 added = last - left if params.by_approach else left - last
-                farthest = params.D_max + max(0.0, added)
+                jump = _group_change(group, before, memory.remaining, g)
+                if not jump > params.D_max or params.bug_compatible:
+                    farthest = params.D_max + max(0.0, added)
         if length > farthest:
             e[i] *= farthest / length
 
@@ -84,6 +87,23 @@ def _group_norm(group: Indices, e: Array, g: int) -> float:
     for i in range(e.shape[0]):
         if group[i] == g:
             total += e[i] * e[i]
+    return sqrt(total)
+
+
+@kernel
+def _group_change(group: Indices, e: Array, remaining: Array, g: int) -> float:
+    """Return how far the target of group g has moved since the last step [m]; NaN if unknown.
+
+    Args:
+        group: (r,) group of each row.
+        e: (r,) scaled error from the target [m].
+        remaining: (r,) scaled error from the target of the last step, at the same configuration.
+        g: Number of the group.
+    """
+    total = 0.0
+    for i in range(e.shape[0]):
+        if group[i] == g:
+            total += (e[i] - remaining[i]) * (e[i] - remaining[i])
     return sqrt(total)
 
 

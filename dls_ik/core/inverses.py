@@ -448,6 +448,7 @@ def needs_whole_inverse(method: Method, params: MethodParams, h: Array) -> bool:
         method.limits == limits.GP and params.form == 22
     )
     weighted = weighted or params.policy == damping_policies.POLICY_ACCURACY
+    weighted = weighted or method.damping == damping.LM
     is_branching = method.limits == limits.CTP and is_any_active
     return is_branching or (weighted and goes_by_direction(method))
 

@@ -25,7 +25,7 @@ from dls_ik.core.jit import allocating, kernel
 from dls_ik.core.linalg import copy, copy_matrix, scale_columns, singular_values
 from dls_ik.core.optimal_damping import optimal_step
 from dls_ik.core.saturation import bounded_step
-from dls_ik.core.step_bounds import bound_step
+from dls_ik.core.step_bounds import bound_step, method_at
 from dls_ik.core.task import hold, jacobian_there, observe, release
 from dls_ik.core.types import (
     Array,
@@ -93,10 +93,13 @@ def _step(
     """
     params, limit, memory, scratch = general.params, work.limit, work.memory, work.step
     grouping = Grouping(general.task.group, general.translational)
+    method = method_at(method, params, work.e)
     step_method = StepMethod(method, params, grouping)
     # Clamp the error; evaluate the limit strategy and the objective.
     clamp_error(params, grouping.group, work.J, memory, work.e)
     limits.activate(chain, method, general, T_d, q, work)
+    if method.damping == damping.LM:
+        damping.scale_by_bias(method, general.bias, work.e, limit.scale)
     J, e, v, B, left, W = work.J, work.e, scratch.v, scratch.B, scratch.left, scratch.W
     v.fill(0.0)
     if limits.has_objective(method):

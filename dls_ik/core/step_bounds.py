@@ -12,12 +12,19 @@ from math import sqrt
 
 import numpy as np
 
-from dls_ik.core import limits
+from dls_ik.core import damping, limits
 from dls_ik.core.jit import allocating, force_inline, kernel
 from dls_ik.core.types import Array, Flags, Indices, Method, MethodParams, StepMethod
 
-NO_STEP_BOUND, SD, SDLS, MAX, NORM = range(5)
-STEP_BOUND_IDS = {"none": NO_STEP_BOUND, "max": MAX, "norm": NORM, "sd": SD, "sdls": SDLS}
+NO_STEP_BOUND, SD, SDLS, MAX, NORM, SDLS_NEAR = range(6)
+STEP_BOUND_IDS = {
+    "none": NO_STEP_BOUND,
+    "max": MAX,
+    "norm": NORM,
+    "sd": SD,
+    "sdls": SDLS,
+    "sdls_near": SDLS_NEAR,
+}
 
 
 @force_inline
@@ -93,6 +100,44 @@ def bound_step(method: Method, params: MethodParams, slides: Flags, dq: Array) -
         shorten_to_largest(params.largest_change, dq)
     elif method.step == NORM:
         shorten_to_norm(params.Delta, dq)
+
+
+# SDLS_NEAR ----------------------------------------------------------------------------------------
+# The damping law without a step bound far from the target, and SDLS close to the target.
+#
+# Buss & Kim 2004 suggest DLS far from the target and SDLS close to the target, but do not try it.
+# Here the norm of the scaled error decides.
+
+
+@force_inline
+def method_at(method: Method, params: MethodParams, e: Array) -> Method:
+    """Return the method of a step: for SDLS_NEAR that of the distance, otherwise the given one.
+
+    Args:
+        method: Damping law, limit strategy and step bound.
+        params: Parameter switch_distance of the bound.
+        e: (r,) scaled error [m].
+    """
+    if method.step != SDLS_NEAR:
+        return method
+    square = 0.0
+    for i in range(e.shape[0]):
+        square += e[i] * e[i]
+    near = square <= params.switch_distance * params.switch_distance
+    return Method(
+        damping.JP if near else method.damping,
+        method.limits,
+        SDLS if near else NO_STEP_BOUND,
+        method.following,
+        method.alpha,
+        method.lambda_,
+        method.error_gain,
+        method.nu,
+        method.sigma0,
+        method.gamma_max,
+        method.margin,
+        method.mu,
+    )
 
 
 # MAX ----------------------------------------------------------------------------------------------

@@ -152,6 +152,8 @@ class MethodParams(NamedTuple):
     epsilon: float  # JF, accuracy: smallest singular value below which steps are damped
     w_min: float  # accuracy: minimum weight of the direction that may be less accurate
     omega: float  # IED: omega^2 is added to E
+    least_bias: float  # LM: smallest bias of a joint
+    gauss_width: float  # GDLS: singular value at which lambda^2 is 1/e of its maximum
     truncation: float  # TPINV: singular values below this share of the largest count as zero
     alpha1: float  # GP (22), (23): weight of the difference between the step and -mu grad H
     alpha2: float  # GP (22): weight of the length of the step
@@ -161,6 +163,7 @@ class MethodParams(NamedTuple):
     halving: float  # HALVE: unreachable part of the error above which the error is halved [m]
     largest_change: float  # maximum joint change per step [rad or m]
     w_c: float  # TA: weight of the row that is added to the task
+    switch_distance: float  # SDLS_NEAR: norm of the error below which SDLS replaces the law [m]
     influence: float  # obstacle: maximum distance at which an obstacle repels [m]
 
 
@@ -176,6 +179,7 @@ class GeneralProblem(NamedTuple):
     reference: Array  # (n,) posture: reference joint positions [rad or m]
     obstacle: Array  # (3,) obstacle: position in the base frame [m]
     joint_weights: Array  # (n,) GP: diagonal of A in form (22)
+    bias: Array  # (n,) LM: bias of each joint
     largest_step: Array  # (n,) SNS, HQP: maximum change of each joint in a step [rad or m]
     translational: Flags  # (n,) whether each joint is prismatic
 

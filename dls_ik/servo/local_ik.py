@@ -40,7 +40,16 @@ if TYPE_CHECKING:
     from dls_ik.solver.options import SolverKeywords
 
 DEFAULT_METHOD, WITHOUT_LIMITS = "ctp+sd+svf", "svf+sd"  # default with and without joint limits
-_DAMPED = (damping.JD, damping.SVF, damping.SVF_ED, damping.IED, damping.JF, damping.NF)
+_DAMPED = (
+    damping.JD,
+    damping.SVF,
+    damping.SVF_ED,
+    damping.IED,
+    damping.LM,
+    damping.GDLS,
+    damping.JF,
+    damping.NF,
+)
 
 
 class ServoStep(NamedTuple):

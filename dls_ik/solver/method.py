@@ -55,6 +55,8 @@ _LONG_NAMES = {
     "nf": "numerical filtering",
     "ed": "error damping",
     "ied": "improved error damping",
+    "lm": "Levenberg-Marquardt with robust damping",
+    "gdls": "Gaussian damping",
     "svf": "singular value filtering",
     "dls": "damped least squares",
     "odls": "optimally damped least squares",
@@ -71,6 +73,7 @@ _LONG_NAMES = {
     "halve": "error halving",
     "sd": "selective damping",
     "sdls": "selectively damped least squares",
+    "sdls_near": "selective damping near the target",
     "max": "bounded joint steps",
     "norm": "bounded norm of the step",
     "kdl_lma": "KDL's Levenberg-Marquardt",
@@ -99,6 +102,10 @@ _LISTED: dict[str, tuple[str, str]] = {
            "strong damping far from the goal, none at the goal: reaches far goals"),
     "ied": ("Sugihara 2009; Colome & Torras 2012, Table II",
             "as ed, for goals that may be singular"),
+    "lm": ("Sugihara 2011",
+           "as ed, for goals that may be singular; joints may have different biases"),
+    "gdls": ("Phuoc et al. 2008",
+             "damps each singular direction by its own singular value, continuously"),
     "svf": ("Colome & Torras 2012, (3), (4)",
             "passes singularities; almost no damping away from them"),
     "svf+ed": ("Colome & Torras 2012, Table V", "as ed, for goals that may be singular"),
@@ -121,6 +128,8 @@ _LISTED: dict[str, tuple[str, str]] = {
     "sdls": ("Buss & Kim 2004, (3), (4)",
               "bounds the motion of each singular direction by the tip motion that it causes"),
     "sdls+clamp": ("Buss & Kim 2004, sections 3, 5", "as sdls, for targets far away"),
+    "dls+sdls_near+clamp": ("Buss & Kim 2004, section 5",
+                            "for far targets: few steps to the target, and exact there"),
     "jw": ("Chan & Dubey 1995; Colome & Torras 2012, Table III",
            "joints move less when they approach a limit; limits are not enforced"),
     "gp": ("Liegeois 1977; Colome & Torras 2012, Table III",
@@ -222,6 +231,11 @@ class MethodChoice(NamedTuple):
             return (
                 f"policy {policy!r} needs the damping law jd or dls; the law of {self.name} has no "
                 "damping factor"
+            )
+        if policy in ("accuracy", "optimal") and self.step == step_bounds.SDLS_NEAR:
+            return (
+                f"policy {policy!r} belongs to a step by the damping law, but near the target "
+                f"{self.name} makes a step of sdls; use another policy, such as 'constant'"
             )
         if policy == "accuracy" and self.keeps_bounds:
             return (
@@ -353,10 +367,11 @@ def _check_combination(choice: MethodChoice) -> None:
             f"method {choice.name!r}: sns and hqp need an inverse of the Jacobian, but jt uses the "
             "transpose, which is no inverse; combine jt with another limit strategy"
         )
-    if choice.keeps_bounds and choice.step in (step_bounds.SD, step_bounds.SDLS):
+    by_direction = (step_bounds.SD, step_bounds.SDLS, step_bounds.SDLS_NEAR)
+    if choice.keeps_bounds and choice.step in by_direction:
         raise MethodError(
-            f"method {choice.name!r}: sd and sdls bound each singular direction, but sns and hqp "
-            "bound each joint; choose one of the two, or the step bound max or norm"
+            f"method {choice.name!r}: sd, sdls and sdls_near bound each singular direction, but "
+            "sns and hqp bound each joint; choose one of the two, or the step bound max or norm"
         )
     conflict = choice.policy_conflict(dict(choice.defaults).get("policy", "constant"))
     if conflict:

@@ -261,6 +261,12 @@ class SolverOptions:
         1e-3, 1e-13, 0.9, "", "policy optimal: tolerance of the step norm, relative to Delta"
     )
     omega: float = number(0.01, 0.0, 1e6, "", "IED: damping factor whose square is added to E")
+    bias: float | tuple[float, ...] = per_joint(
+        1e-3, "", "LM: bias that is added to E, for all joints or for each"
+    )
+    gauss_width: float = number(
+        0.1, 1e-12, 1e6, "", "GDLS: singular value at which lambda^2 is 1/e of lambda_max^2"
+    )
     truncation: float = number(
         0.01, 0.0, 1.0, "", "TPINV: singular values below this fraction of the largest count as 0"
     )
@@ -297,6 +303,9 @@ class SolverOptions:
         1e9,
         "m",
         "HALVE: the error is halved while its unreachable part exceeds this value",
+    )
+    switch_distance: float = number(
+        0.1, 0.0, 1e9, "m", "SDLS_NEAR: norm of the error below which SDLS replaces the law"
     )
     largest_change: float = number(
         math.pi / 4, 1e-9, 1e6, "rad or m", "MAX, SNS, HQP: maximum joint change in a step"
@@ -388,6 +397,8 @@ class SolverKeywords(TypedDict, total=False):
     Delta: float
     Delta_tolerance: float
     omega: float
+    bias: float | Vector
+    gauss_width: float
     truncation: float
     objective: Literal["limits", "centring", "manipulability", "posture", "obstacle"]
     form: Literal[22, 23, 24]
@@ -402,6 +413,7 @@ class SolverKeywords(TypedDict, total=False):
     adaptive: bool
     adaptive_by: Literal["divergence", "approach"]
     halving: float
+    switch_distance: float
     largest_change: float
     optimal_saturation: bool
     soft: bool
@@ -494,6 +506,14 @@ def _check_conditions(choice: MethodChoice, options: SolverOptions) -> None:
                 f"svf needs nu > sigma0 and 2 > nu * sigma0; got nu={nu}, sigma0={sigma0}: with "
                 f"this nu, sigma0 must be below {min(nu, 2.0 / nu):.3g}"
             )
+    numbers = options.bias if isinstance(options.bias, tuple) else (options.bias,)
+    if choice.damping == damping.LM and not all(0.0 < each < math.inf for each in numbers):
+        raise MethodError(f"lm needs a positive, finite bias of each joint; got {options.bias!r}")
+    if choice.damping == damping.LM and choice.keeps_bounds and len(set(numbers)) > 1:
+        raise MethodError(
+            f"{choice.name!r} needs the same bias of all joints, because sns and hqp do not weigh "
+            f"joints; got {options.bias!r}"
+        )
     conflict = choice.policy_conflict(options.policy)
     if conflict:
         raise MethodError(conflict)

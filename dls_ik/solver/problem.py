@@ -147,6 +147,7 @@ def build_details(
         reference=_vector("reference", options.reference, middle, "joint"),
         obstacle=unit * _vector("obstacle", options.obstacle, np.zeros(3), "coordinate"),
         joint_weights=_joint_weights(options, robot.n),
+        bias=_bias(options, robot.n),
         largest_step=np.full(robot.n, options.largest_change),
         translational=slides,
     )
@@ -164,6 +165,7 @@ def _method_params(choice: MethodChoice, options: SolverOptions) -> MethodParams
         "by_approach": options.adaptive_by == "approach",
         "objective": objectives.OBJECTIVE_IDS[options.objective],
         "influence": options.influence * options.length_unit,
+        "least_bias": float(np.min(options.bias)),
     }
     named = {name: getattr(options, name) for name in MethodParams._fields if name not in others}
     return MethodParams(**named, **others)
@@ -177,6 +179,7 @@ def check_service(robot: RobotModel, choice: MethodChoice, options: SolverOption
             reason.
     """
     about = f"method {choice.name!r} on {robot.name!r}"
+    _bias(options, robot.n)
     if choice.limits == limits.TA and robot.n <= r:
         raise MethodError(
             f"{about}: ta adds a row to the task and needs a redundant arm; {robot.n} joints and "
@@ -222,6 +225,17 @@ def _vector(name: str, given: tuple[float, ...] | None, default: Array, entry: s
             f"{given}"
         )
     return np.array(given, np.float64)
+
+
+def _bias(options: SolverOptions, n: int) -> Array:
+    """Return the option `bias` as an array (n,).
+
+    Raises:
+        OptionError: If the number of values is not n.
+    """
+    if isinstance(options.bias, tuple):
+        return _vector("bias", options.bias, np.ones(n), "joint")
+    return np.full(n, options.bias)
 
 
 def _joint_weights(options: SolverOptions, n: int) -> Array:

@@ -75,6 +75,12 @@ _PAPERS: dict[str, tuple[str, str, str, str, int, dict[str, str]]] = {
     "Orocos KDL": (
         "misc", "{Orocos}", "Kinematics and Dynamics Library", "", 0,
         {"howpublished": "\\url{https://www.orocos.org/kdl}"}),
+    "Phuoc et al. 2008": (
+        "article", "Phuoc, Le Minh and Martinet, Philippe and Lee, Sukhan and Kim, Hunmo",
+        "Damped least square based genetic algorithm with Gaussian distribution of damping "
+        "factor for singularity-robust inverse kinematics",
+        "Journal of Mechanical Science and Technology", 2008,
+        {"volume": "22", "pages": "1330--1338"}),
     "Raunhardt & Boulic 2007": (
         "inproceedings", "Raunhardt, Daniel and Boulic, Ronan", "Progressive clamping",
         "IEEE International Conference on Robotics and Automation (ICRA)", 2007, {}),
@@ -82,6 +88,11 @@ _PAPERS: dict[str, tuple[str, str, str, str, int, dict[str, str]]] = {
         "inproceedings", "Sugihara, Tomomichi",
         "Solvability-unconcerned inverse kinematics based on Levenberg-Marquardt method with "
         "robust damping", "IEEE-RAS International Conference on Humanoid Robots", 2009, {}),
+    "Sugihara 2011": (
+        "article", "Sugihara, Tomomichi",
+        "Solvability-unconcerned inverse kinematics by the Levenberg-Marquardt method",
+        "IEEE Transactions on Robotics", 2011,
+        {"volume": "27", "pages": "984--991", "doi": "10.1109/TRO.2011.2148230"}),
     "Tabaczynski 2005": (
         "techreport", "Tabaczynski, Mike", "Jacobian solutions to the inverse kinematics problem",
         "Tufts University", 2005, {"note": "Final project, Math 128"}),

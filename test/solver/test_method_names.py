@@ -18,7 +18,7 @@ from dls_ik.solver.options import solver_options
 WAM = RobotModel.wam()
 STRATEGIES = ("", "jw", "gp", "jc", "ta", "gwln", "tp", "ctp", "sns", "hqp")
 REACHES = ("", "clamp", "halve")
-BOUNDS = ("", "max", "norm", "sd", "sdls")
+BOUNDS = ("", "max", "norm", "sd", "sdls", "sdls_near")
 PARTS = [part for room in (LAWS, STRATEGIES, REACHES, BOUNDS) for part in room if part != "svf+ed"]
 PAPERS = [
     "auto", "jp", "jt", "tpinv", "jd", "jf", "nf", "ed", "ied", "svf", "svf+ed", "sd", "svf+sd",
