@@ -22,9 +22,12 @@ from dls_ik.study.solve import COLUMNS
 RESULT_FORMATS = ("csv", "parquet")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class StudyResults:
-    """Columns of a study, each an array over robots, cases, pairs and variants."""
+    """Columns of a study, each an array over robots, cases, pairs and variants.
+
+    Results are compared by identity, as keys of caches.
+    """
 
     study: Study
     columns: Mapping[str, NDArray[Any]]  # (robots, cases, pairs, variants) each

@@ -180,7 +180,8 @@ def _groups(results: StudyResults) -> Iterator[tuple[str, int | None, str, int]]
             yield name, robot, case, index
 
 
-def comparisons(results: StudyResults) -> list[Comparison]:
+@lru_cache(maxsize=2)  # tens of thousands of tests take minutes
+def comparisons(results: StudyResults) -> tuple[Comparison, ...]:
     """Compare the methods with each other, or with the reference of the study, by paired tests.
 
     Raises:
@@ -209,7 +210,7 @@ def comparisons(results: StudyResults) -> list[Comparison]:
             for metric, each in values.items():
                 a, b = each[i][both].astype(float), each[j][both].astype(float)
                 found.append(_of_metric(tests, where, pair, metric, a, b))
-    return _corrected(found)
+    return tuple(_corrected(found))
 
 
 def _of_success(
