@@ -79,6 +79,7 @@ class Servo:
         self.node = NodeProcess("--params-file", str(file))
         self.client = client = Client()
         self.node.wait_for_line("ready", "/servo_node/delta_twist_cmds")
+        self.node.wait_for_line("no <collision> geometry")  # targets wait for the scene
         self.sent = client.listen(JointTrajectory, "/panda_arm_controller/joint_trajectory", 100)
         self.told = client.listen(ServoStatus, "servo_node/status")
         # Publishers and queue sizes of the demos.
