@@ -98,6 +98,7 @@ class TrajectoryPlanner:
         self._first = IkSolver(robot, max_restarts=MAX_START_RESTARTS, timeout=3600.0, **options)
         self._scene = self._step.scene
         self._unit = self._step.options.length_unit
+        self._is_compiled = False  # whether a search has compiled or loaded all kernels
         self._requests = 0  # number of the newest request; older ones are abandoned
 
     def request(self, Ts: Array, q: Array) -> Future[TrajectoryPlan]:
@@ -169,6 +170,9 @@ class TrajectoryPlanner:
             SceneError: If an exact check of collisions needs a library that is not installed.
         """
         poses, at = self._densified(Ts)
+        if not self._is_compiled:  # a compilation must not count as duration of the search
+            self._first.solve_path(poses[:2], q, max_joint_step=MAX_PLANNED_STEP, whole=True)
+            self._is_compiled = True
         path = self._whole_path(poses, q, progress)
         if path.fraction < 1.0 and np.allclose(path.q[0], q, rtol=0.0, atol=1e-3):
             # The path need not start at q.
