@@ -453,6 +453,12 @@ class Controller:
     ) -> None:
         """Move to the first pose of a trajectory, then pass each later pose at its time.
 
+        The trajectory is planned while the arm moves to its first pose. If the arm cannot follow
+        all poses on its current branch of solutions, messages of the cycles tell the first pose
+        that it misses, and why. If another branch leads through all poses, and `when_stuck` is
+        ``joint_motion``, the arm moves to this branch first. Trajectories of several tips, of a
+        stack that is solved by least squares, and with frozen joints are not planned.
+
         Args:
             Ts: (m, 4, 4) poses T_base_tip of the tip in the base frame.
             period: Time between two poses [s].

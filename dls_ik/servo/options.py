@@ -54,7 +54,9 @@ class ControllerOptions:
         JOINT_MOTION,
         (JOINT_MOTION, HOLD),
         "action if the stepwise motion of the IK method stalls before it reaches a target at rest: "
-        "joint_motion: move through joint space to the closest IK solution; hold: do not move",
+        "joint_motion: move through joint space to the closest IK solution, and before a "
+        "trajectory to a branch of solutions on which all its poses are reachable; hold: do not "
+        "move",
     )
     feed_forward: bool = switch(
         "extrapolate a stream of poses from the last two poses until the next pose arrives"

@@ -481,6 +481,7 @@ class TrajectoryTarget:
     def __init__(self, Ts: Array, period: float, start: float, length_unit: float = 1.0) -> None:
         self.plan: TrajectoryPlan | None = None
         self.is_waiting = False
+        self._poses = Ts
         self._Ts: list[Array] = list(Ts)
         self._legs = np.array([difference(a, b) for a, b in pairwise(Ts)])  # (m - 1, 6)
         self._tolerance = START_POSE_TOLERANCE * np.array([length_unit] * 3 + [1.0] * 3)  # (6,)
@@ -492,8 +493,8 @@ class TrajectoryTarget:
 
     @property
     def poses(self) -> Array:
-        """Poses T_base_tip (m, 4, 4) of the trajectory."""
-        return np.array(self._Ts)
+        """Poses T_base_tip (m, 4, 4) of the trajectory; not a copy."""
+        return self._poses
 
     @property
     def num_poses(self) -> int:
@@ -511,8 +512,10 @@ class TrajectoryTarget:
 
         Empty without a plan, and after the arm has reached the start of the planned joint path.
         """
-        is_solved = self._is_guided and not self.is_waiting
-        return "" if self.plan is None or is_solved else self.plan.reason
+        plan = self.plan
+        if plan is None or (self._is_guided and not self.is_waiting):
+            return ""
+        return plan.reason if plan.is_final else f"{plan.reason}; searching for other branches"
 
     def wait(self) -> None:
         """Return to the first pose, and wait there until :meth:`release`."""

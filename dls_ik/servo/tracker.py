@@ -54,6 +54,8 @@ NO_PATH = "no collision-free path to the target found"
 NO_SPEED = "scale is 0; set it above 0 to move"
 NO_PROGRESS = "local motion makes no progress toward the target"
 PLANNING_START = "planning a path to the joint positions at the start of the trajectory"
+MOVES_TO_BRANCH = "moving to a branch on which all poses are reachable"
+ONLY_BY_MOTION = "a joint motion would lead to a branch on which all poses are reachable"
 PLANNING_PATH = f"{NO_PROGRESS}; planning a path through joint space"
 
 
@@ -250,6 +252,8 @@ class Tracker:
             return Tracked(ServoState.STALLED, self.local_ik.stay(), NO_SPEED)
         if isinstance(target, TrajectoryTarget):
             T_d = self._prepare_trajectory(target, T_d)
+        else:
+            self._cancel_plan()
         reference, tracked = self._track(T_d, target, now, dt)
         gap = None if self._direct is None or tracked.errors is None else self._direct.gap
         if not self._blocked.update(now, reference, self.limiter.q, gap):
@@ -350,16 +354,8 @@ class Tracker:
             `T_d`, or the first pose of the trajectory (4, 4) if the arm has to move to the start of
             the planned joint path.
         """
-        if target.plan is None and target.num_poses > 1 and self._trajectories is not None:
-            if self._plan is None or self._plan.target is not target:
-                self._cancel_plan()
-                answer = self._trajectories.request(target.poses, self.limiter.stopping_point())
-                self._plan = PlanRequest(target, answer)
-            if _has_result(self._plan.answer):
-                target.plan, self._plan = self._plan.answer.result(), None
-                if target.plan.guide is not None and self._planner is not None:
-                    self._restart()
-                    target.wait()
+        if target.num_poses > 1 and self._trajectories is not None:
+            self._update_plan(self._trajectories, target)
         if not target.is_waiting or target.plan is None or target.plan.guide is None:
             return T_d
         goal, T = target.plan.guide.q[0], target.first_pose
@@ -375,11 +371,32 @@ class Tracker:
                 self._request = SolutionRequest(T, None, False, goal)
         return T
 
+    def _update_plan(self, planner: TrajectoryPlanner, target: TrajectoryTarget) -> None:
+        """Request the plan of a trajectory, and use the answer when there is one."""
+        while target.plan is None or not target.plan.is_final:
+            if self._plan is None or self._plan.target is not target:
+                self._cancel_plan()
+                request = planner.request if target.plan is None else planner.request_search
+                answer = request(target.poses, self.limiter.stopping_point())
+                self._plan = PlanRequest(target, answer)
+            if not _has_result(self._plan.answer):
+                return
+            before, plan, self._plan = target.plan, self._plan.answer.result(), None
+            if before is not None and plan.guide is not None:
+                note = ONLY_BY_MOTION if self._planner is None else MOVES_TO_BRANCH
+                plan = plan._replace(reason=f"{before.reason}; {note}")
+            target.plan = plan
+            if plan.guide is not None and self._planner is not None:
+                self._restart()
+                target.wait()
+
     def _cancel_plan(self) -> None:
         """Cancel the pending request to plan a trajectory."""
         if self._plan is not None:
             self._plan.answer.cancel()
             self._plan = None
+            if self._trajectories is not None:
+                self._trajectories.abandon()
 
     def _limit_tip_speed(
         self, tip: TipSpeed, before: Array, step: ServoStep, T_d: Array, dt: float

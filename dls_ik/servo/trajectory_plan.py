@@ -9,6 +9,7 @@ solutions on which the arm can follow all poses, or the pose at which all branch
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -27,8 +28,8 @@ from dls_ik.solver.result import IkPathResult, Reconfiguration
 MAX_POSE_DISTANCE = 0.02, 0.1  # [m] and [rad] maximum distance of successive poses that are solved
 MAX_PLANNED_POSES = 2000  # number of poses above which the distances are larger instead
 MAX_PLANNED_STEP = 0.5  # [rad or m] maximum joint step between poses that are solved
-PATH_SEARCH_TIMEOUT = 1.0  # [s] maximum duration of each search for a whole path
-MAX_START_RESTARTS = 20  # limit for the first pose, from the current joint positions
+PATH_SEARCH_TIMEOUT = 5.0  # [s] maximum duration of each search for a whole path
+MAX_START_RESTARTS = 20  # limit for the first pose
 OTHER_BRANCH = "not reachable on the current branch of solutions"
 BREAKS = {
     "limit": "beyond the limit of {}",
@@ -73,7 +74,13 @@ class TrajectoryPlan(NamedTuple):
     """How the arm can follow a trajectory from its current joint positions."""
 
     guide: JointGuide | None = None  # None: local motion follows the trajectory, or no path exists
-    reason: str = ""  # why the arm cannot follow the trajectory, or not from its current branch
+    # Why the arm cannot follow the trajectory, or not on its current branch; empty if it can
+    reason: str = ""
+    is_final: bool = True  # whether no search for other branches is pending
+
+
+class AbandonedError(Exception):
+    """Error inside a search whose result is not needed any more."""
 
 
 class TrajectoryPlanner:
@@ -91,30 +98,53 @@ class TrajectoryPlanner:
         self._first = IkSolver(robot, max_restarts=MAX_START_RESTARTS, timeout=3600.0, **options)
         self._scene = self._step.scene
         self._unit = self._step.options.length_unit
+        self._is_compiled = False  # whether a search has compiled or loaded all kernels
+        self._requests = 0  # number of the newest request; older ones are abandoned
 
     def request(self, Ts: Array, q: Array) -> Future[TrajectoryPlan]:
-        """Start to plan a trajectory.
+        """Start to follow a trajectory step by step, without a search for other branches.
 
-        Args:
-            Ts: (m, 4, 4) poses T_base_tip; copied.
-            q: (n,) joint positions before the trajectory [rad or m]; copied.
-        """
-        poses, start = np.array(Ts), q.copy()
-
-        def plan() -> TrajectoryPlan:
-            try:
-                return self.plan(poses, start)
-            except SceneError as error:  # an exact check needs a library that is not installed
-                return TrajectoryPlan(None, f"the trajectory could not be checked: {error}")
-
-        return submit(self._executor, plan)
-
-    def plan(self, Ts: Array, q: Array) -> TrajectoryPlan:
-        """Return the plan of a trajectory.
+        If the steps do not reach all poses, the plan is not final: :meth:`request_search` follows.
 
         Args:
             Ts: (m, 4, 4) poses T_base_tip.
-            q: (n,) joint positions before the trajectory [rad or m].
+            q: (n,) joint positions before the trajectory [rad or m]; copied.
+        """
+        start = q.copy()
+        return self._submit(lambda: self.follow(Ts, start))
+
+    def request_search(self, Ts: Array, q: Array) -> Future[TrajectoryPlan]:
+        """Start to search for a joint path through all poses of a trajectory, on any branch.
+
+        Args:
+            Ts: (m, 4, 4) poses T_base_tip.
+            q: (n,) joint positions before the trajectory [rad or m]; copied.
+        """
+        start, number = q.copy(), self._requests
+
+        def check(done: int, count: int) -> None:
+            if number != self._requests:
+                raise AbandonedError
+
+        return self._submit(lambda: self.search(Ts, start, check))
+
+    def abandon(self) -> None:
+        """End a running search soon; its result is an empty plan."""
+        self._requests += 1
+
+    def _submit(self, plan: Callable[[], TrajectoryPlan]) -> Future[TrajectoryPlan]:
+        def work() -> TrajectoryPlan:
+            try:
+                return plan()
+            except AbandonedError:
+                return TrajectoryPlan()
+            except SceneError as error:  # an exact check needs a library that is not installed
+                return TrajectoryPlan(None, f"the trajectory could not be checked: {error}")
+
+        return submit(self._executor, work)
+
+    def follow(self, Ts: Array, q: Array) -> TrajectoryPlan:
+        """Follow a trajectory (m, 4, 4) step by step from q (n,), and return the plan.
 
         Raises:
             SceneError: If an exact check of collisions needs a library that is not installed.
@@ -123,14 +153,35 @@ class TrajectoryPlanner:
         missed = self._first_missed(poses, q)
         if missed is None:
             return TrajectoryPlan()
-        path = self._whole_path(poses, q)
+        return TrajectoryPlan(None, f"{_place(at[missed], len(Ts))} is {OTHER_BRANCH}", False)
+
+    def search(
+        self, Ts: Array, q: Array, progress: Callable[[int, int], None] | None = None
+    ) -> TrajectoryPlan:
+        """Search for a joint path through all poses of a trajectory.
+
+        Args:
+            Ts: (m, 4, 4) poses T_base_tip.
+            q: (n,) joint positions [rad or m]. The path starts there if q reaches the first pose
+                and such a path exists.
+            progress: As for :meth:`dls_ik.IkSolver.solve_path`.
+
+        Raises:
+            SceneError: If an exact check of collisions needs a library that is not installed.
+        """
+        poses, at = self._densified(Ts)
+        if not self._is_compiled:  # a compilation must not count as duration of the search
+            self._first.solve_path(poses[:2], q, max_joint_step=MAX_PLANNED_STEP, whole=True)
+            self._is_compiled = True
+        path = self._whole_path(poses, q, progress)
         if path.fraction < 1.0 and np.allclose(path.q[0], q, rtol=0.0, atol=1e-3):
-            other = self._whole_path(poses, None)  # the path need not start at q
+            # The path need not start at q.
+            other = self._whole_path(poses, None, progress)
             path = other if other.fraction > path.fraction else path
         if path.fraction < 1.0:
             return TrajectoryPlan(None, _failure(path, at, len(Ts)))
         guide = JointGuide(at, path.q + self._turns(q - path.q[0]))
-        return TrajectoryPlan(guide, f"{_place(at[missed], len(Ts))} is {OTHER_BRANCH}")
+        return TrajectoryPlan(guide)
 
     def _densified(self, Ts: Array) -> tuple[Array, Array]:
         """Return poses (b, 4, 4) that include those of Ts (m, 4, 4), and their periods (b,)."""
@@ -167,9 +218,16 @@ class TrajectoryPlanner:
         is_free = np.isinf(robot.upper) & np.isinf(robot.lower) & (np.array(robot.units) == "rad")
         return np.where(is_free, TURN * np.round(change / TURN), 0.0)
 
-    def _whole_path(self, poses: Array, q: Array | None) -> IkPathResult:
+    def _whole_path(
+        self, poses: Array, q: Array | None, progress: Callable[[int, int], None] | None
+    ) -> IkPathResult:
         return self._first.solve_path(
-            poses, q, whole=True, max_joint_step=MAX_PLANNED_STEP, timeout=PATH_SEARCH_TIMEOUT
+            poses,
+            q,
+            max_joint_step=MAX_PLANNED_STEP,
+            progress=progress,
+            whole=True,
+            timeout=PATH_SEARCH_TIMEOUT,
         )
 
 

@@ -12,6 +12,8 @@ from solve_cases import PUMA, TOLERANCE, WAM, errors
 from dls_ik import IkSolver, PlanningScene, RobotModel, Status, Task
 from dls_ik.errors import BatchInterrupted, OptionError
 from dls_ik.model.dh import DhRow
+from dls_ik.solver import whole_path
+from dls_ik.solver.path_candidates import CandidateGraph
 
 STEP = 0.2  # [rad] maximum joint step of the tests
 PLANAR = RobotModel.from_dh(
@@ -115,6 +117,25 @@ def test_the_unavoidable_reconfiguration_of_a_planar_arm_is_the_only_one():
     short = solver.solve_path(arc(-1.0, 2.5), max_joint_step=STEP, whole=True)
     assert short.fraction == 1.0
     assert short.min_reconfigurations == 0
+
+
+def test_poses_at_a_singularity_have_a_bounded_number_of_candidates(monkeypatch):
+    """The wrist is singular at the first pose, which therefore has a continuum of solutions."""
+    monkeypatch.setattr(whole_path, "MAX_BRANCHES", 40)
+    sizes, add = list[int](), CandidateGraph.add
+
+    def counted(self, i, *arguments):
+        added = add(self, i, *arguments)
+        sizes.append(len(self.layers[i]))
+        return added
+
+    monkeypatch.setattr(CandidateGraph, "add", counted)
+    q = 0.5 * (PUMA.lower + PUMA.upper) + [0.3, 0.2, 0.3, 0.4, 0.0, 0.5]
+    Ts = PUMA.fk(np.add(q, [np.zeros(6), [0.6, 0.3, -0.4, 0.8, 0.9, 0.1]]))
+    result = IkSolver(PUMA).solve_path(Ts, whole=True, max_joint_step=STEP)
+    assert max(sizes) == 40
+    assert len(result.reconfigurations) == 1
+    assert result.min_reconfigurations is None, "branches beyond the limit are unknown"
 
 
 def test_missed_and_invalid_poses_are_reported():
