@@ -115,7 +115,7 @@ setup(
         "jerk": ["ruckig>=0.12"],
         "cluster": ["dask[distributed]>=2023.1"],
         "demo": ["matplotlib>=3.5", "rich>=12"],
-        "study": ["pyarrow>=12", "scipy>=1.9", 'tomli>=2; python_version < "3.11"'],
+        "study": ["pyarrow>=12", "scipy>=1.9", "tomli>=2; python_version < '3.11'"],
         "zarr": ["zarr>=3"],
         "bag": ["rosbags>=0.10"],
         "record": ["mcap>=1.1", "rosbags>=0.10"],

@@ -8,10 +8,11 @@ that are missing are skipped. A path is valid if the tip is within 0.1 mm and 0.
 joints move by at most 7 deg or 2 cm between poses, and no configuration or straight joint motion
 collides.
 
-Without FOLDER, random lines, arcs and polylines are measured on six arms, or on the robots that
-``--robot`` names: how many are followed to the end, on how many of the others an exhaustive search
-finds a continuous joint path (:mod:`benchmarks.random_paths`), and the joint motion compared with
-KDL and TRAC-IK step by step (:mod:`benchmarks.stepwise_paths`). Times are processor times.
+Without FOLDER, random lines, arcs and polylines are solved for six arms, or for the robots that
+``--robot`` names. The tables have the number of paths that are followed to the end, the number of
+other paths for which an exhaustive search finds a continuous joint path
+(:mod:`benchmarks.random_paths`), and the joint motion compared with that of KDL and TRAC-IK, which
+solve pose by pose (:mod:`benchmarks.stepwise_paths`). Times are processor times.
 """
 
 import csv

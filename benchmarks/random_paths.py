@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random lines, arcs and polylines, and an exhaustive search for continuous joint paths.
 
-The exhaustive search uses single attempts of the solver only, no part of the search for whole
-paths: it computes a dense sample of all configurations that a continuous motion along the path can
-reach, from all configurations found for the first pose.
+The exhaustive search uses only single attempts of the solver, and no part of the search for whole
+paths. From all configurations found for the first pose, it computes a dense sample of the
+configurations that a continuous motion along the path can reach.
 """
 
 import time
@@ -25,7 +25,7 @@ URDF = Path(__file__).resolve().parents[1] / "test" / "urdf"
 NUM_POSES = 100  # number of poses of a path
 MAX_SOLVER_RESTARTS = 300  # limit of the solver that decides which paths are reachable
 KINDS = ("line", "arc", "polyline")
-# Lengths relative to the reach: of a line, radius of an arc, of each segment of a polyline
+# Ranges relative to the reach: length of a line, radius of an arc, length of a polyline segment
 LINE_LENGTHS, ARC_RADII, SEGMENT_LENGTHS, NUM_SEGMENTS = (0.1, 0.6), (0.05, 0.25), (0.1, 0.3), 3
 ARC_ANGLES = (1.0, 2.0 * np.pi)  # [rad]
 # Numbers of starts and samples of the exhaustive search

@@ -5,8 +5,8 @@
 Measured in an environment made for it: the requirements, then the package as `pip install .` puts
 it there from the files of this checkout. Cold is with an empty folder for the kernels' machine code
 (NUMBA_CACHE_DIR), warm with the folder that the cold process left; cold rows are measured once. The
-installation compiles all kernels, as the first one of a user does, or with --again copies the
-kernels that this user has compiled before.
+installation compiles all kernels, like the first installation of a user. With --again it copies the
+kernels that an earlier installation of this user has compiled.
 Processor times are those of a process, its threads and its children from its start on, and wall
 times hold the start of the interpreter too. The node is ready when it says so, with services up and
 kernels loaded.

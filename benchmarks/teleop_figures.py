@@ -33,7 +33,8 @@ class StreamFigures(NamedTuple):
     last_error: float  # position error in the last cycle [m]
     recovery: float  # time outside the joint limits [s]; infinite: until the end
     largest_step: float  # largest change of a joint in a cycle [rad or m]
-    resumed_step: float  # the same, in cycles in which targets arrive again after a gap; or NaN
+    # Largest change of a joint in a cycle with the first target after a gap [rad or m]; NaN: no gap
+    resumed_step: float
     resumed_error: float  # position error 0.3 s after the first gap [m]; NaN without a gap
 
 

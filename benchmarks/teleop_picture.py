@@ -21,7 +21,7 @@ class Panel(NamedTuple):
 
     title: str
     value: Callable[[PeerFigures], float]
-    pattern: str  # format of the number beside a bar
+    pattern: str  # format of the number next to a bar
 
 
 PANELS = (

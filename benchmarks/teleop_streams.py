@@ -23,8 +23,8 @@ WAYPOINT_DISTANCE = 0.8  # [rad or m] largest motion of a joint between two wayp
 TREMOR_FREQUENCY, TREMOR_POSITION, TREMOR_ANGLE = 10.0, 3e-4, 2e-3  # [Hz], [m], [rad]
 OUTSIDE = np.radians(5.0)  # [rad or m] start outside a joint limit
 REACH_FACTOR = 1.3  # distance of the farthest target from the base, as a multiple of the reach
-LONGEST_DROPOUT_MOTION = 7.0  # [s]
-RELEASED_AFTER, RELEASED_CYCLES = 270, 60  # [cycles]
+LONGEST_DROPOUT_MOTION = 7.0  # [s] maximum duration of the motion with a dropout
+RELEASED_AFTER, RELEASED_CYCLES = 270, 60  # [cycles] of a motion, and of the release after it
 DROPOUT, DROPOUT_SPEED = 0.15, 0.3  # [s]; [m/s] mean speed, lower if a joint would be too fast
 
 

@@ -66,6 +66,9 @@ OTHERS = (
 )
 INNER = (
     "Bounds",
+    "DirectCycle",
+    "FollowMethods",
+    "FollowState",
     "Frozen",
     "Intervals",
     "JointSteps",

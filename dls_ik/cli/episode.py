@@ -58,7 +58,7 @@ class GapsFoundError(Exception):
     "mapped",
     multiple=True,
     metavar="JOINT=COLUMN",
-    help="Name of a joint in the data set; may be repeated.",
+    help="Column of a joint whose name differs in the data set; may be repeated.",
 )
 @click.option("--deg", is_flag=True, help="Revolute joints of data set and --seed are in degrees.")
 @seed_option
@@ -68,7 +68,7 @@ class GapsFoundError(Exception):
     type=click.FloatRange(1e-12, 1.0),
     default=1e-6,
     metavar="X",
-    help="Largest error of a frame [m, rad].",
+    help="Maximum error of a frame [m, rad].",
 )
 @click.option(
     "--max-joint-step",
@@ -97,8 +97,8 @@ def episode(
 ) -> None:
     """Convert features of a data set between joint positions and end-effector poses.
 
-    Columns that are neither, such as grippers, are passed through. Gaps are reported by episode
-    and frame: poses that are not reached, and jumps of a joint.
+    Other columns, such as those of a gripper, are copied. Gaps, which are poses that are not
+    reached and jumps of a joint, are reported with their episode and frames.
     """
     output.check_new_folder(out)
     if not Path(dataset).exists():
@@ -134,7 +134,7 @@ class EpisodeConversion:
     Args:
         robot: Robot.
         names: Names of the columns, if the data set has none.
-        called: Name of a joint in the data set by its name in the robot, where they differ.
+        called: Name in the data set by joint name of the robot, for joints whose names differ.
         degrees: Whether revolute joints of the data set are in degrees.
         seed: (n,) joint positions close to the first frame of each episode [rad or m], or None.
         options: Keywords of :func:`dls_ik.solver.episodes.episode_joints`.

@@ -367,7 +367,7 @@ def joint_columns(
         feature: Name of the feature, for messages.
         names: Names of the columns, with or without ``.pos``.
         robot: Robot.
-        called: Name of a joint in the data set by its name in the robot, where they differ.
+        called: Name in the data set by joint name of the robot, for joints whose names differ.
 
     Raises:
         DatasetError: If a joint has no column.

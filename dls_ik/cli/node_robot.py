@@ -176,5 +176,5 @@ def _described(chosen: ChosenRobot) -> DescribedRobot:
 
 
 def own_robot(named: str | None) -> Callable[[str | None, str | None], DescribedRobot] | None:
-    """Return a function of base and tip that returns a robot named on the command line."""
+    """Return a function of base and tip that reads the robot named by --robot; None without it."""
     return None if named is None else lambda base, tip: _described(ChosenRobot(named, base, tip))

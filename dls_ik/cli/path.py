@@ -102,8 +102,8 @@ FASTEST = "as fast as the velocity limits allow"
     "--acceleration",
     type=click.FloatRange(1e-6),
     metavar="A",
-    help="Time the motion on the lines between the poses, with joint accelerations up to A "
-    "[rad/s^2 or m/s^2] and velocity limits: adds points, velocities and accelerations.",
+    help="Write the fastest motion on the lines between the poses with joint accelerations up to A "
+    "[rad/s^2 or m/s^2] and velocity limits. It has more points, velocities and accelerations.",
 )
 @click.option(
     "--jerk",
@@ -287,7 +287,7 @@ def _timing_options(
     """Return options of :func:`dls_ik.time_path`; empty if --acceleration is not given.
 
     Raises:
-        click.UsageError: If another option of the timing is given alone.
+        click.UsageError: If --jerk or --tip-speed is given without --acceleration.
     """
     limits = {"acceleration": acceleration, "jerk": jerk, "max_linear_speed": tip_speed}
     given = {name: value for name, value in limits.items() if value is not None}
@@ -300,7 +300,9 @@ def _timing_options(
 def _timed(
     solver: IkSolver, trajectory: Trajectory, timing: dict[str, Any]
 ) -> tuple[Trajectory, bool]:
-    """Return a trajectory timed on the lines between its poses, and whether that is refused.
+    """Return the fastest trajectory on the lines between the poses, and whether it is refused.
+
+    A path with reconfigurations is refused with a warning, because it leaves the lines.
 
     Raises:
         DlsIkError: If the tip cannot stay on the lines.

@@ -35,7 +35,7 @@ class Trajectory(NamedTuple):
     t: Array  # (b,) times of the poses [s]
     source: str  # text that says how the times were determined
     stack: TaskStack | None = None
-    timed: PathTrajectory | None = None  # motion with points of its own, instead of the poses
+    timed: PathTrajectory | None = None  # fastest motion; None: its points are the poses
     scene: PlanningScene | None = None
     scene_files: tuple[str, ...] = ()
     whole: bool = False  # whether the path was solved as a whole

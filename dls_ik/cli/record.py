@@ -128,7 +128,7 @@ def _ended_by_signals() -> Iterator[threading.Event]:
 
 
 def _close(recorder: Recorder) -> None:
-    """Close the file; after an earlier error, a further error is ignored."""
+    """Close the file; keep the first error of the recording."""
     try:
         recorder.close()
     except OSError as error:

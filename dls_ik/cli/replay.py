@@ -40,7 +40,7 @@ OF_JOINTS = "joints"
     type=click.FloatRange(0.01, 100.0),
     default=1.0,
     metavar="X",
-    help="Factor of the speed.",
+    help="Speed, relative to the recording.",
 )
 @click.option("--loop", is_flag=True, help="Repeat until Ctrl-C.")
 @click.option("--no-start", is_flag=True, help="Do not move to the first recorded positions.")
@@ -60,7 +60,7 @@ def replay(
     robot: str | None,
     as_json: bool,
 ) -> None:
-    """Replay a recording: the arm moves to its first positions, then targets or joints follow."""
+    """Move to the first recorded joint positions, then replay the targets or joint positions."""
     with output.ros_imports():
         from dls_ik.ros.client.connection import NOT_THERE
         from dls_ik.ros.recording.joint_motion import JointMotion, MotionRefusedError
@@ -166,7 +166,10 @@ def _prepare_joints(
 
     spline, factor = joint_trajectory(recording, source.message_names, speed, motion.limits)
     if factor > 1.0:
-        output.warn(f"slower than --speed {speed:g} by the factor {factor:.3g}: limits of the node")
+        output.warn(
+            f"the replay is slower than --speed {speed:g} by the factor {factor:.3g}, to keep the "
+            "limits of the node"
+        )
 
     def run() -> dict[str, Any]:
         motion.follow(spline)

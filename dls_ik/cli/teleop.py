@@ -40,7 +40,7 @@ TOPIC_TYPES = {"joy": "sensor_msgs/msg/Joy", "tracker": "geometry_msgs/msg/PoseS
 @click.argument("device", default="")
 @click.option("--config", "file", metavar="FILE.yaml", help="File that overrides the defaults.")
 @text_option("--source", metavar="NAME", help="File, topic or port of the device.")
-@click.option("--list", "is_list", is_flag=True, help="List what is connected, and exit.")
+@click.option("--list", "is_list", is_flag=True, help="List the connected devices, and exit.")
 @click.option("--show-config", is_flag=True, help="Print the defaults of the device, and exit.")
 @text_option("--namespace", metavar="NAME", help="Namespace of the node.")
 @click.option("--node", default="dls_ik", metavar="NAME", help="Name of the node.")
@@ -149,7 +149,7 @@ def _usage(config: TeleopConfig) -> str:
         others = ", ".join(f"{key} {name}" for name, key in config.buttons.items())
         return f"keys: {keys}, {others}"
     if config.hold:
-        return f"hold {' or '.join(map(str, config.hold))} to move the arm"
+        return f"hold button {' or '.join(map(str, config.hold))} to move the arm"
     return "the arm moves with the device, without a button to hold"
 
 
@@ -220,7 +220,10 @@ def _names(found: dict[str, str]) -> str:
 
 
 def _find_topics(namespace: str) -> dict[str, str]:
-    """Return the topics that each kind of device could use; without ROS that it is missing."""
+    """Return the published topics for each kind of device that reads topics.
+
+    Without ROS, the texts name the missing package.
+    """
     try:
         from dls_ik.ros.client.connection import OwnNode
     except ImportError as error:

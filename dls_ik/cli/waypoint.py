@@ -154,7 +154,7 @@ def read_waypoints(file: str, new: bool = False) -> dict[str, Any]:
 
     Args:
         file: Path of the file.
-        new: Whether a file that does not exist has no waypoints, instead of an error.
+        new: Whether a missing file counts as a file without waypoints; otherwise it is an error.
 
     Raises:
         WaypointError: If the file cannot be read, or is no file of waypoints.

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One control cycle in one call: a step toward the target, and a command that follows the step.
 
-A call from Python to a kernel, and each operation on arrays in Python, takes about as long as a
-tenth of a step. A cycle without obstacles therefore needs a single call.
+A call from Python to a kernel, or an operation on arrays in Python, takes approximately a tenth of
+the time of a step. A cycle without obstacles is therefore computed by a single call.
 """
 
 from typing import NamedTuple

@@ -92,8 +92,8 @@ def ied_lambda_squared(method: Method, omega: float, error_norm: float) -> float
 
 
 # LM -----------------------------------------------------------------------------------------------
-# Levenberg-Marquardt with robust damping: error damping with a bias for each joint, with which the
-# step exists at a singular goal.
+# Levenberg-Marquardt with robust damping: error damping plus a bias for each joint. With the bias,
+# the inverse exists even at a singular goal, where the error is 0.
 #
 # dq = (J^T J + E I + diag(b))^-1 J^T e with E = error_gain * norm(e)^2 and the bias b_j > 0 of each
 # joint (Sugihara 2011; the weights of the error are in J and e, and error_gain = 1/2). With the
@@ -103,13 +103,13 @@ def ied_lambda_squared(method: Method, omega: float, error_norm: float) -> float
 
 @force_inline
 def scale_by_bias(method: Method, bias: Array, e: Array, c: Array) -> None:
-    """Multiply the scales c (n,) of the columns by those of the law LM.
+    """Multiply the scales c (n,) of the columns of J by the diagonal of C of the law LM.
 
     Args:
-        method: Gives the gain of E.
+        method: Method whose `error_gain` is a factor of E.
         bias: (n,) bias b of each joint.
         e: (r,) scaled error [m].
-        c: (n,) scales, read and written.
+        c: (n,) scales of the columns, read and written.
     """
     square, least = 0.0, bias[0]
     for i in range(e.shape[0]):

@@ -221,18 +221,18 @@ class SharedStore(Protocol):
 
 
 class KernelBuild(NamedTuple):
-    """How a process keeps the kernels that it compiles in advance."""
+    """Storage and processor type of the kernels that a process compiles in advance."""
 
-    folder: str = ""  # folder that replaces all cache folders; empty for the cache folders
-    is_portable: bool = False  # whether the machine code runs on all processors of a kind
-    shared: SharedStore | None = None  # kernels that are copied instead of compiled
+    folder: str = ""  # folder that replaces all cache folders; empty: each kernel's cache folder
+    is_portable: bool = False  # whether to compile for the processors of `PORTABLE`
+    shared: SharedStore | None = None  # store from which kernels are copied instead of compiled
 
 
 _build = KernelBuild()  # a process that does not compile in advance
 
 
 def compile_in_advance(build: KernelBuild) -> None:
-    """Set how this process keeps kernels from now on.
+    """Set where this process stores kernels, and for which processors it compiles, from now on.
 
     For portable machine code, the process must have been started with the environment of
     :func:`portable_environment`. The package ships the folder of such a build as
@@ -360,7 +360,7 @@ class KernelFiles:
         return found
 
     def _unpack(self, content: memoryview, key: Any, path: str) -> Any:
-        """Return the machine code in the content of a file; None if of other sources.
+        """Return the machine code in the content of a file; None if it belongs to other sources.
 
         Raises:
             DamagedFileError: If the checksum of the content is wrong.

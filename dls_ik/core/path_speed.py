@@ -64,7 +64,9 @@ def fastest_speeds(path: PathDerivatives, limits: ProfileLimits) -> Array:
         limits: Limits of the motion.
     """
     m, n = path.h.shape[0], path.first.shape[2]
-    is_smooth = np.isfinite(limits.jerk).any()
+    is_smooth = False
+    for i in range(n):
+        is_smooth |= limits.jerk[i] < inf
     count = m * (3 * (n + 1) + (2 * n if is_smooth else 0))  # number of constraints
     c = np.full(m, 0.5 * _constant_speed(path, limits))
     gradient, hessian, step = np.empty(m), np.empty((m, 3)), np.empty(m)

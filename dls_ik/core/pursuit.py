@@ -104,8 +104,8 @@ def target_velocity(
     """Write the velocity at which a command with jerk limits approaches an adapted reference.
 
     The velocity is that of the reference, plus a velocity toward the reference from which the
-    command can brake. A joint beyond a position limit approaches faster, because it may be late in
-    braking: it then comes to rest inside.
+    command can brake. A joint beyond a position limit approaches the reference faster: if it brakes
+    too late, it stops inside the limits.
 
     Args:
         limits: Limits of the command; position limits are not enforced here.
@@ -202,7 +202,7 @@ def _velocity_share(
     reference, which is estimated as follows. The velocity of the reference is averaged over time,
     because targets may arrive in bursts. This average is averaged again. The difference of the two
     averages, divided by the time constant, is the estimate. Joints beyond a position limit are
-    ignored, because their reference returns as fast as possible.
+    ignored, because they return inside the limits as fast as possible.
 
     Args:
         limits: Position limits of the joints.

@@ -111,11 +111,14 @@ def bound_step(method: Method, params: MethodParams, slides: Flags, dq: Array) -
 
 @force_inline
 def method_at(method: Method, params: MethodParams, e: Array) -> Method:
-    """Return the method of a step: for SDLS_NEAR that of the distance, otherwise the given one.
+    """Return the method of a step, in which SDLS_NEAR is replaced according to the distance.
+
+    Near the target SDLS with the pseudoinverse replaces law and bound; far from the target the law
+    has no step bound. Methods without SDLS_NEAR are returned unchanged.
 
     Args:
         method: Damping law, limit strategy and step bound.
-        params: Parameter switch_distance of the bound.
+        params: Parameters, of which `switch_distance` is used.
         e: (r,) scaled error [m].
     """
     if method.step != SDLS_NEAR:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Results of long computations on disk, which are valid for the present sources only."""
+"""Cache files with results of long computations, valid until the source files change."""
 
 import hashlib
 import os

@@ -564,7 +564,7 @@ class RobotModel:
 
 
 def kinematics_digest(robot: RobotModel) -> str:
-    """Return a SHA-256 of the chain's kinematics and joint limits, without shapes and masses."""
+    """Return the hexadecimal SHA-256 digest of the kinematics and position limits of a chain."""
     chain = robot.chain
     digest = hashlib.sha256()
     joints = (chain.prismatic, chain.variable, chain.scale, chain.offset)

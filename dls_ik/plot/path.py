@@ -40,7 +40,7 @@ FROM_ABOVE = 0, 1, "from above"
 SIDES = (0, 2, "from the side"), (1, 2, "from the front")
 OBSTACLE = "#F3E2BE"  # colour of obstacles in the projections
 MIN_PATH_EXTENT = 0.05  # [m] minimum extent of the path in the projections
-MIN_SHAPE = 0.6  # minimum extent of a projection in relation to its other extent
+MIN_SHAPE = 0.6  # minimum ratio of the shorter to the longer side of a projection
 TITLE_WIDTH = 80  # characters of a line of the title
 
 
@@ -52,8 +52,8 @@ def path_in_space(
 ) -> Figure:
     """Draw a solved path of poses in 3D and in two projections, with the obstacles of a scene.
 
-    Missed poses are marked by crosses. Reconfigurations are numbered; their marks are at the poses
-    to which they lead.
+    Missed poses are marked by crosses. Reconfigurations are numbered, and marked at the first pose
+    after each of them.
 
     Args:
         path: Result of :meth:`dls_ik.IkSolver.solve_path`.

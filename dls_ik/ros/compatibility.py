@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Names, defaults and parameters of MoveIt Servo, with which ``ik_node`` can replace its node.
+"""Names, defaults and parameters with which ``ik_node`` can replace the node of MoveIt Servo.
 
 The parameter ``compatibility`` selects them. Sources: ``servo_parameters.yaml`` and
 ``servo_node.cpp`` of moveit2 2.15.0.
@@ -17,7 +17,7 @@ from dls_ik.text import listing, quoted
 COMPATIBILITY, MOVEIT_SERVO = "compatibility", "moveit_servo"
 SERVO_NODE_NAME = "servo_node"  # default name of the node, and name in the topics of its clients
 PREFIX = "moveit_servo."  # MoveIt Servo declares its parameters with this prefix
-SERVO_NAMES = {  # names of topics and services by the names that the node has otherwise
+SERVO_NAMES = {  # names of topics and services by their names without `compatibility`
     "target_pose": "~/pose_target_cmds",
     "target_twist": "~/delta_twist_cmds",
     "target_joint_jog": "~/delta_joint_cmds",
@@ -53,7 +53,7 @@ WITHOUT_EFFECT = {
     "max_expected_latency": "each trajectory includes the complete stop",
     "pose_tracking.linear_tolerance": "poses are tracked exactly",
     "pose_tracking.angular_tolerance": "poses are tracked exactly",
-    "check_octomap_collisions": "publish objects, or see docs/moveit_servo.md",
+    "check_octomap_collisions": "publish collision objects; see docs/collisions.md",
     "is_primary_planning_scene_monitor": "get_planning_scene is always served",
     "use_smoothing": LIMITS,
     "smoothing_filter_plugin_name": LIMITS,
@@ -101,7 +101,7 @@ def choose_variant(name: str, given: Mapping[str, Any]) -> NodeVariant:
         given: Parameter values by name.
 
     Raises:
-        OptionError: If a topic is not a name.
+        OptionError: If the value of a parameter in `TOPIC_PARAMETERS` is not text, or is empty.
     """
     if not is_servo(given):
         return NodeVariant(name)
@@ -169,7 +169,7 @@ def _translate_period(name: str, value: Any, values: dict[str, Any], is_unitless
 
 
 def _translate_scale(name: str, value: Any, values: dict[str, Any], is_unitless: bool) -> None:
-    """With unitless commands the scale is a factor, otherwise a limit of the speed of the tip."""
+    """Set the factor of unitless commands, or otherwise the limit of the speed of the tip."""
     if is_unitless:
         values[f"command_{name}"] = value
     elif (limit := _number(name, value, -1.0)) > 0.0:

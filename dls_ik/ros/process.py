@@ -144,12 +144,13 @@ def ros_node(
 
 
 def _variant_node(name: str, choose: ChooseVariant) -> "ParameterNode":
-    """Create and return the variant of a node that the parameters of the node demand.
+    """Create a node, and replace it until its name and remappings match its parameters.
 
-    A node must exist before its parameters are known, so that up to three nodes are created.
+    A node must exist before its parameters are known, and parameters may depend on the name of the
+    node, so that up to three nodes are created.
 
     Raises:
-        StartError: If the parameters of the variant do not demand the variant.
+        StartError: If the parameters of the node under its new name select the default name.
     """
     node, variant = ParameterNode(name), NodeVariant(name)
     while (wanted := choose(name, given_values(node))) != variant:

@@ -28,17 +28,17 @@ from dls_ik.teleop import Device, DeviceState, Teleop, TeleopCommand, TeleopConf
 from dls_ik.teleop.device import Control
 
 TELEOP_NODE_NAME = "dls_ik_teleop"
-MAX_ROWS = 100  # tip poses that are kept
+MAX_ROWS = 100  # minimum number of tip poses that the monitor keeps
 ARM_TIMEOUT = 0.5  # [s] time without a tip pose after which the arm counts as lost
-GRAPH_PERIOD = 1.0  # [s] time between two counts of the publishers of a device
+GRAPH_PERIOD = 1.0  # [s] period of the search for other publishers and other teleop nodes
 HELD_STATES = ("PAUSED", "FAULT", "NO_ROBOT")  # states in which the node ignores targets
-NOT_FOLLOWING = ("REFUSED", "WAITING")  # states of a node that does not follow a target it gets
+NOT_FOLLOWING = ("REFUSED", "WAITING")  # states in which the node does not follow a new target
 
 Update = Callable[[TeleopCommand, Teleop], None]
 
 
 class SecondTeleopError(DlsIkError):
-    """Another teleoperation of the same node that is already running."""
+    """Another teleoperation that is already running in the namespace of the node."""
 
 
 def open_publisher(namespace: str, node: str, patience: float) -> TargetPublisher:
@@ -90,7 +90,9 @@ class TopicDevice:
         self.name = " and ".join(self._topics)
 
     def read(self, now: float) -> DeviceState:
-        """Return the newest state; its age is that of the oldest message that is needed.
+        """Return the newest state.
+
+        If both a pose and buttons are needed, the state is as old as the older of the two messages.
 
         Args:
             now: Current time [s].
@@ -120,7 +122,9 @@ class TopicDevice:
         try:
             subscribe_bounded(self._node, kind, topic, store, qos_profile_sensor_data, self._log)
         except InvalidTopicNameException as error:
-            raise OptionError(f"{topic!r} is not the name of a topic") from error
+            raise OptionError(
+                f"{topic!r} is not the name of a topic; correct source or buttons_topic"
+            ) from error
         self._topics.append(self._node.resolve_topic_name(topic))
 
     def _take_joy(self, message: Any, _: int = 0) -> None:
@@ -151,14 +155,14 @@ def run(
     ended: threading.Event,
     update: Update,
 ) -> None:
-    """Send targets until an event is set; then stop the arm if the operator moves it.
+    """Send targets until `ended` is set; then stop the arm if the operator is moving it.
 
     Args:
         publisher: Publisher of the targets.
         device: Device of the operator.
         config: Configuration of the device.
         ended: Event that ends the loop.
-        update: Function that is called in each cycle with the result and the teleoperation.
+        update: Function that is called in each cycle with the command and the `Teleop` object.
     """
     teleop, is_active = Teleop(config), False
     rival, next_check = "", -np.inf
@@ -170,7 +174,7 @@ def run(
         while not ended.wait(max(deadline - time.monotonic(), 0.0)):
             now = time.monotonic()
             deadline = max(deadline + 1.0 / config.rate, now)
-            if now >= next_check:  # a rival may start later, or be discovered late
+            if now >= next_check:  # another teleoperation may start or be discovered later
                 next_check, rival = now + GRAPH_PERIOD, _find_rival(publisher.node)
             tip, problem = publisher.monitor.rows[-1].tip, rival or _arm_problem(publisher, now)
             command = teleop.step(device.read(now), tip, now, problem)

@@ -19,7 +19,7 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.servo.joint_target import JointFollower, JointTarget
 from dls_ik.text import listing
 
-AT_LIMIT_TOLERANCE = 1e-4  # [rad or m] largest distance of a joint that is at its position limit
+AT_LIMIT_TOLERANCE = 1e-4  # [rad or m] a joint this close to a position limit counts as at it
 MESSAGE_INTERVAL_GAIN = 0.1  # weight of the newest interval between messages in the running mean
 # Time in which the reference moves to a new position of a stream, in intervals between messages. A
 # value above 1 keeps the reference in motion although messages arrive irregularly.
@@ -51,7 +51,7 @@ class JointVelocityTarget:
 
     @property
     def limit_activation(self) -> Array:
-        """Activation (n,) of each joint: 1 if its velocity points beyond its position limit."""
+        """Activation (n,): 1 for joints at a position limit whose velocity points outward, or 0."""
         if self._q is None:
             return np.zeros_like(self._v)
         return _blocked_joints(self._q, self._v, self._lower, self._upper)
@@ -109,7 +109,7 @@ class JointPositionTarget:
 
     @property
     def limit_activation(self) -> Array:
-        """Activation (n,) of each joint: 1 if it is at the limit that its position exceeds."""
+        """Activation (n,): 1 for joints at the limit that their received position exceeds, or 0."""
         return _blocked_joints(self._reference, self._wanted - self._goal, self._lower, self._upper)
 
     def take(self, q: Array, sampled: float, now: float) -> None:

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fastest motion along a solved path that stays close to the lines between its poses.
 
-1. A cubic spline passes through joint positions of the path: through as few as suffice, because
-   small errors of positions close to each other would be large accelerations and jerks. Where the
-   tip leaves the line between two successive poses by more than half of the tolerance, the solver
-   computes joint positions for the middle.
+1. A cubic spline passes through joint positions of the path. It passes as few of them as possible,
+   because small errors of joint positions that are close to each other would cause large
+   accelerations and jerks. Where the tip deviates from the line between two successive poses by
+   more than half of the tolerance, the solver computes joint positions for the middle of the line.
 2. The fastest motion along the spline within the limits of joint velocity, acceleration and jerk,
    and of the speed of the tip, is computed (:mod:`dls_ik.servo.speed_profile`).
 3. Between the points of the trajectory, a controller interpolates positions, velocities and
@@ -139,7 +139,7 @@ class PathTrajectory:
 
 
 class _Spline(NamedTuple):
-    """Cubic spline along a path, and where it passes the p poses between which the arm moves."""
+    """Cubic spline along a path, and its parameters at p poses with different joint positions."""
 
     path: PathSpline
     s: Array  # (p,) parameters of the poses
@@ -152,11 +152,11 @@ class _Spline(NamedTuple):
 
 
 class _Points(NamedTuple):
-    """Places on a path with their joint positions; the spline passes those in use."""
+    """Points of a path with their joint positions."""
 
     at: Array  # (k,) number of a line, plus the share of this line
     q: Array  # (k, n) [rad or m]
-    used: Flags  # (k,)
+    used: Flags  # (k,) whether the spline passes through each point
 
 
 def time_path(
@@ -251,7 +251,10 @@ def _joint_path(robot: RobotModel, lines: Lines, path: IkPathResult | ArrayLike)
     if q.shape != (b, robot.n) or not np.isfinite(q).all():
         raise OptionError(f"path must be {b} x {robot.n} finite numbers; got shape {q.shape}")
     if b < 2 or np.abs(np.diff(q, axis=0)).max() <= MIN_POSE_STEP:
-        raise OptionError("a path needs at least two different poses")
+        raise OptionError(
+            f"a path needs at least two poses with different joint positions; got {b} poses whose "
+            "joint positions are equal; give poses between which the arm moves"
+        )
     jumps = np.flatnonzero(np.abs(np.diff(q, axis=0)).max(axis=1) > MAX_POSE_STEP)
     if len(jumps):
         raise OptionError(
@@ -262,10 +265,15 @@ def _joint_path(robot: RobotModel, lines: Lines, path: IkPathResult | ArrayLike)
 
 
 def _on_poses(robot: RobotModel, T: Array, q: Array) -> Array:
-    """Return joint positions (b, n) moved to the exact poses T (b, 4, 4), where this is possible.
+    """Return joint positions (b, n) without the remaining errors of a solver, where possible.
 
     The errors that a solver accepts, such as 1e-6 m, differ from pose to pose. With poses close to
-    each other, the joints would shake, and accelerations and jerks would limit the motion.
+    each other, they would cause high accelerations and jerks, whose limits would slow the motion.
+
+    Args:
+        robot: Robot with one tip.
+        T: (b, 4, 4) poses T_base_tip.
+        q: (b, n) solutions of the poses [rad or m].
     """
     exact = q
     for _ in range(2):
@@ -350,9 +358,10 @@ def _far_pieces(
 def _with_more_points(
     solver: IkSolver, lines: Lines, spline: _Spline, points: _Points, pieces: Indices
 ) -> _Points:
-    """Return points of which one more is in use within each of some pieces of a spline.
+    """Return points with one more point in use within each of the given pieces of a spline.
 
-    The point is the middle one of the unused points, or a new one that the solver finds.
+    In each piece, this is the middle one of the unused points; if there is none, the solver finds
+    a new point.
 
     Raises:
         DlsIkError: If poses between the given ones have no joint positions near the spline.

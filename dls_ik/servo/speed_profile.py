@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fastest motion along a cubic spline of joint positions, as points of a trajectory.
 
-The parameter z, 0 to 1, of the path is not its length s: with s = L (10 z^3 - 15 z^4 + 6 z^5), the
-arm starts and stops with a finite speed of z and without a jump of the acceleration.
+The parameter z runs from 0 to 1. The length along the path is s = L (10 z^3 - 15 z^4 + 6 z^5), with
+the total length L. Because ds/dz and its derivative are 0 at both ends, the arm is at rest there,
+and its acceleration is 0, although the speed of z is not 0.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ class TimedSpline(NamedTuple):
     s: Array  # (m,) parameters of the spline at the points of the trajectory
 
 
-# Returns which intervals (m - 1,) of a trajectory need another point.
+# Function that returns whether each interval (m - 1,) of a trajectory needs another point.
 Check = Callable[[TimedSpline], Flags]
 
 
@@ -99,7 +100,7 @@ def fastest_motion(
         path: Spline.
         limits: Limits of the motion.
         interval: Largest time between two points [s].
-        check: Returns further intervals that need another point; None: no check.
+        check: Function that selects further intervals that need another point; None: none.
     """
     nodes = _nodes(path.s)
     for _ in range(MAX_PROFILES):
@@ -129,7 +130,7 @@ class _SpeedProfile:
 
     Args:
         path: Spline.
-        limits: Limits of the motion, which it keeps at the nodes.
+        limits: Limits of the motion, kept at the `POINT_SHARES` of each interval of nodes.
         z: (m + 1,) nodes, from 0 to 1.
     """
 
@@ -159,7 +160,7 @@ class _SpeedProfile:
         return len(self._z)
 
     def refined_nodes(self) -> Array:
-        """Return the nodes, and others in the intervals in which the motion exceeds a limit."""
+        """Return the nodes, and new nodes in intervals in which the motion exceeds a limit."""
         shares = np.arange(1, NUM_PARTS) / NUM_PARTS
         z = (self._z[:-1, None] + shares * self._h[:, None]).ravel()
         _, q, v, a, jerk = self._states(z)
@@ -284,9 +285,10 @@ def _split(z: Array, parts: Indices) -> Array:
 
 
 def _graded(z: Array) -> Array:
-    """Return points that divide intervals much longer than a neighbour, until there are none.
+    """Return points (k,) in which no interval is much longer than a neighbour; divide long ones.
 
-    The nodes of an interval with much shorter neighbours would hardly bound its control value.
+    At the ends of an interval with much shorter neighbours, the speed hardly depends on the control
+    value of this interval, so that limits at the ends would hardly bound the control value.
     """
     while True:
         h = np.diff(z)
@@ -298,9 +300,9 @@ def _graded(z: Array) -> Array:
 
 
 def _slowdowns(motion: JointSpline, limits: MotionLimits) -> Array:
-    """Return the factor (m - 1,) for the times of each interval with which it keeps all limits.
+    """Return the smallest factor (m - 1,) on the duration of each interval that keeps all limits.
 
-    The factors of intervals that keep the limits are below 1.
+    A factor is at most 1 if the motion keeps the limits in the interval.
     """
     factors = np.zeros(len(motion.times) - 1)
     for order, limit in enumerate((limits.velocity, limits.acceleration, limits.jerk), 1):
@@ -318,8 +320,9 @@ def _slowdowns(motion: JointSpline, limits: MotionLimits) -> Array:
 def _at_whole_nanoseconds(motion: JointSpline) -> JointSpline:
     """Return a trajectory whose points are at whole nanoseconds, as messages of ROS need.
 
-    A rounded time alone would change the jerk of short intervals: it is proportional to the third
-    power of the interval.
+    If only the times were rounded, the jerk in short intervals would change considerably, because
+    the jerk depends on the third power of the interval. Positions and velocities are therefore
+    extrapolated to the rounded times.
     """
     times = np.round(motion.times, 9)
     late = (times - motion.times)[:, None]

@@ -40,8 +40,8 @@ class StallMonitor:
 
     A window is at least `STALL_WINDOW` [s] long. Slow motion that follows a moving target is not a
     stall; it is recognised because the error is smaller than the motion of the target during the
-    window. If neither the joints nor the target move at all for `MIN_REST_TIME`, that is a stall
-    too: the steps of the next cycles would be the same.
+    window. Complete rest of the joints and the target for `MIN_REST_TIME` is also a stall, because
+    the steps of the next cycles would be zero again.
 
     Args:
         velocity: (n,) velocity limits [rad/s or m/s].
@@ -92,7 +92,7 @@ class StallMonitor:
     def _rests(self, now: float, error: float, motion: float) -> bool:
         """Return whether neither the joints nor the target have moved for `MIN_REST_TIME`.
 
-        A target that moves changes the error.
+        While the joints rest, a motion of the target is recognised by a change of the error.
         """
         if motion > 0.0 or error != self._rest_error:
             self._rest_since, self._rest_error, self._rest_cycles = now, error, 0

@@ -354,8 +354,8 @@ class PoseTarget:
     def is_static(self, now: float) -> bool:
         """Return whether the newest pose has been the same for `STATIC_TIME`.
 
-        `REPEATED_STATIC_TIME` suffices if at least `MIN_REPEATS` messages have repeated the pose: a
-        stream without messages may only be interrupted.
+        `REPEATED_STATIC_TIME` suffices if at least `MIN_REPEATS` messages have repeated the pose.
+        Without messages, the time is longer, because those of a moving stream may have been lost.
         """
         repeated = self.arrived - self._changed
         is_repeated = repeated >= REPEATED_STATIC_TIME and self._repeats >= MIN_REPEATS
@@ -508,9 +508,10 @@ class TrajectoryTarget:
 
     @property
     def note(self) -> str:
-        """Why local motion cannot follow the whole trajectory from the current joint positions.
+        """Reason why local motion cannot follow all poses from the current joint positions.
 
-        Empty without a plan, and after the arm has reached the start of the planned joint path.
+        The text is empty if there is no plan or no such reason, and after the arm has reached the
+        start of the planned joint path.
         """
         plan = self.plan
         if plan is None or (self._is_guided and not self.is_waiting):
@@ -530,13 +531,13 @@ class TrajectoryTarget:
         self.is_waiting, self._is_guided = False, is_guided
 
     def guide(self, now: float) -> Array | None:
-        """Return the joint positions (n,) of the planned path at a time [s] [rad or m].
+        """Return the joint positions of the planned path at a time.
 
         Args:
             now: Time [s].
 
         Returns:
-            The joint positions; None if local motion follows the trajectory.
+            Joint positions (n,) [rad or m]; None if local motion follows the trajectory.
         """
         plan = self.plan
         if not self._is_guided or plan is None or plan.guide is None:

@@ -26,10 +26,10 @@ from dls_ik.solver import IkSolver
 from dls_ik.solver.result import IkPathResult, Reconfiguration
 
 MAX_POSE_DISTANCE = 0.02, 0.1  # [m] and [rad] maximum distance of successive poses that are solved
-MAX_PLANNED_POSES = 2000  # number of poses above which the distances are larger instead
+MAX_PLANNED_POSES = 2000  # maximum number of solved poses, if necessary at larger distances
 MAX_PLANNED_STEP = 0.5  # [rad or m] maximum joint step between poses that are solved
 PATH_SEARCH_TIMEOUT = 5.0  # [s] maximum duration of each search for a whole path
-MAX_START_RESTARTS = 20  # limit for the first pose
+MAX_START_RESTARTS = 20  # maximum number of restarts of the solver for the first pose
 OTHER_BRANCH = "not reachable on the current branch of solutions"
 BREAKS = {
     "limit": "beyond the limit of {}",
@@ -199,7 +199,10 @@ class TrajectoryPlanner:
         return np.ascontiguousarray(poses), np.array(at)
 
     def _first_missed(self, poses: Array, q: Array) -> int | None:
-        """Return the index of the first pose that steps from q (n,) do not reach; None: none."""
+        """Return the index of the first pose (of b, 4, 4) that stepwise motion from q (n,) misses.
+
+        The result is None if stepwise motion reaches all poses without jumps and collisions.
+        """
         for i, T in enumerate(poses):
             result = (self._step if i else self._first).solve(T, q)
             if not result.success or (i and np.abs(result.q - q).max() > MAX_PLANNED_STEP):
@@ -232,7 +235,7 @@ class TrajectoryPlanner:
 
 
 def _failure(path: IkPathResult, at: Array, count: int) -> str:
-    """Return which pose of a trajectory of `count` poses a path misses first, and why.
+    """Return a message that names the first pose of a trajectory that a path misses, and why.
 
     Args:
         path: Path that is not continuous.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Joint positions of the end-effector poses of an episode, such as of a demonstration."""
+"""Joint positions for the end-effector poses of an episode, such as a recorded demonstration."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from dls_ik.model.robot import RobotModel
 from dls_ik.solver.result import IkPathResult
 from dls_ik.solver.solver import IkSolver
 
-NUM_POLISHING_STEPS = 4  # Newton steps behind the solver, each of which squares a small error
+NUM_POLISHING_STEPS = 4  # number of Newton steps after the solver; each squares a small error
 POLISHING_CUTOFF = 1e-6  # singular values below this share of the largest are not inverted
 DEFAULT_TOLERANCE = 1e-6  # [m, rad]
 DEFAULT_MAX_STEP = 0.5  # [rad or m]
 
 
 class EpisodeGap(NamedTuple):
-    """Successive frames without joint positions that continue the motion, and the reason."""
+    """Successive frames that are not reached by a continuous motion, and the reason."""
 
     first: int  # index of the first frame
     last: int  # index of the last frame
@@ -33,7 +33,7 @@ class EpisodeGap(NamedTuple):
 class EpisodeJoints(NamedTuple):
     """Joint positions of an episode of b frames."""
 
-    q: Array  # (b, n) [rad or m]; in a gap the closest configuration, or the previous one
+    q: Array  # (b, n) [rad or m]; closest configuration in a gap, previous row for invalid poses
     position_error: Array  # (b,) [m]; NaN for an invalid pose
     rotation_error: Array  # (b,) [rad]; NaN for an invalid pose
     gaps: tuple[EpisodeGap, ...]
@@ -56,10 +56,11 @@ def episode_joints(
 ) -> EpisodeJoints:
     """Find joint positions for all frames of an episode of end-effector poses.
 
-    The answers follow each other continuously, see :meth:`dls_ik.IkSolver.solve_path`, and are
-    polished by Newton steps to rounding errors. Poses computed from the joint positions of an arm
-    of at most six joints therefore give these joint positions again, if the episode is seeded with
-    the first of them, has no gap and does not pass a singularity.
+    The joint positions of successive frames are continuous, see
+    :meth:`dls_ik.IkSolver.solve_path`; Newton steps then reduce their errors to rounding errors. If
+    the poses were computed from joint positions of an arm with at most six joints, the result
+    equals these joint positions, provided that `seed` has those of the first frame and the episode
+    has no gap and does not pass a singularity.
 
     Args:
         robot: Robot with one tip.

@@ -101,8 +101,8 @@ REACH_SOURCES = (
 def reach_of(robot: RobotModel, tip: int = 0, pointing: int | None = None) -> ReachBounds:
     """Return bounds on the poses that a tip can reach.
 
-    The first call for a robot takes up to a second. The bounds are cached, also on disk, beside the
-    compiled kernels.
+    The first call for a robot takes up to a second. The bounds are cached in memory, and on disk in
+    the folder of the compiled kernels.
 
     Args:
         robot: Robot with its full joint limits.
@@ -118,7 +118,7 @@ def reach_of(robot: RobotModel, tip: int = 0, pointing: int | None = None) -> Re
         with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
             return ReachBounds(*(arrays[name] for name in ReachBounds._fields))
     reach = build_reach(robot.chain, tip, pointing, budget)
-    if not budget.is_spent:  # otherwise each process logs that bounds are missing
+    if not budget.is_spent:  # incomplete bounds are not stored: each process must log them
         buffer = io.BytesIO()
         np.savez(buffer, **reach._asdict())
         write_kept(path, REACH_SOURCES, buffer.getvalue())
@@ -127,7 +127,7 @@ def reach_of(robot: RobotModel, tip: int = 0, pointing: int | None = None) -> Re
 
 
 def reach_folder() -> str | None:
-    """Return the folder of bounds on disk, that of the kernels; None if there is no such folder."""
+    """Return the folder of the compiled kernels, which also stores the bounds; None without one."""
     return cache_folder(rows_beyond_reach)
 
 

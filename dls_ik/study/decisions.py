@@ -20,13 +20,14 @@ def decision_tables(study: Study, found: Sequence[Summary], tests: Sequence[Comp
     """Return two Markdown tables over all robots of a study.
 
     The first table has a row for each case: the method that solves most pairs, the methods that do
-    not solve significantly fewer, the fastest of these, and the best one without restarts. The
-    second table has the share that each method solves, and its median time in the first case.
+    not solve significantly fewer, the fastest of these, and the best method without restarts. The
+    second table has the share that each method solves in each case, and the median times of the
+    method in the first and in the last case.
 
     Args:
         study: The study.
-        found: Its summaries.
-        tests: Its comparisons.
+        found: Summaries of the study.
+        tests: Comparisons of the study.
 
     Raises:
         OptionError: If the study does not have the metric time.
@@ -57,13 +58,13 @@ def decision_tables(study: Study, found: Sequence[Summary], tests: Sequence[Comp
 
 
 def _share(each: Summary) -> str:
-    """Return the solved share with half of its interval, in percent."""
+    """Return the solved share with its interval as text, in percent."""
     share = each.solved
     return f"{100.0 * share.value:.1f} ({100.0 * share.low:.1f} to {100.0 * share.high:.1f})"
 
 
 def _choice(rows: Sequence[Summary], tests: Sequence[Comparison]) -> list[str]:
-    """Return the cells of a case: best, equally good, fastest, best single attempt."""
+    """Return the cells of a case: best, equally good, fastest, and best without restarts."""
     best = max(rows, key=_order)
     equal = [each for each in rows if each is not best and not _is_worse(each, best, tests)]
     fastest = min([best, *equal], key=lambda each: each.medians["time"].value)

@@ -23,15 +23,15 @@ from dls_ik.text import did_you_mean, listing, quoted
 CASES = {
     "far": "start and goal anywhere within the joint limits",
     "near": "start close to the goal: 0.2 rad or m in each joint (one sigma)",
-    "limits": "as near, with half of the goal's joints at a limit",
-    "singular": "as near; the goal is the most singular of 50 random configurations",
+    "limits": "as in case near, with half of the goal's joints at a limit",
+    "singular": "as in case near; the goal is the most singular of 50 random configurations",
 }
 METRICS = {
     "time": "processor time of a solve [s]",
     "iterations": "steps of all attempts",
     "restarts": "attempts after the first",
     "distance": "distance of the solution from the start [rad or m]",
-    "isotropy": "smallest by largest singular value at the solution",
+    "isotropy": "smallest divided by largest singular value at the solution",
     "margin": "smallest relative distance of a joint from a limit",
 }
 LARGER_IS_BETTER = ("isotropy", "margin")
@@ -41,8 +41,8 @@ STUDY_SUFFIXES = (".toml", ".json")
 MAX_FILE_BYTES = 1_000_000  # maximum size of the file of a study
 MAX_PAIRS = 1_000_000
 MAX_STUDY_METHODS = 1000
-# [s] Default timeout of a study: results must not depend on the speed of the machine, so that the
-# limits on steps and restarts end a search.
+# [s] Default timeout of each solve. It is so long that the limits on steps and restarts end every
+# search, and results do not depend on the speed of the machine.
 STUDY_TIMEOUT = 3600.0
 
 
@@ -83,11 +83,12 @@ class Study:
     pairs: int = 1000  # number of pairs of start and goal per robot and case
     seed: int = 0
     task: str = "pose"
-    metrics: tuple[str, ...] = ("time", "iterations")  # metrics that are compared beside success
-    reference: str | None = None  # label with which others are compared; None: each with each
+    metrics: tuple[str, ...] = ("time", "iterations")  # compared in addition to success
+    # Label of the method with which all others are compared; None: all methods with each other
+    reference: str | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """Return the study as a dict of JSON types, which :func:`study_of` reads."""
+        """Return the study as a dict of JSON types, which `study_of` reads."""
         robots = [
             {"name": r.name, "file": r.source, **_given({"base": r.base, "tip": r.tip})}
             for r in self.robots
@@ -220,10 +221,16 @@ def study_of(given: Mapping[str, Any], folder: Path | None = None) -> Study:
 
 
 def _listed(given: Mapping[str, Any], key: str) -> list[Any]:
-    """Return an entry that must be a list with at least one element."""
+    """Return an entry of a study, which must be a list with at least one element.
+
+    Raises:
+        OptionError: If the entry is missing, is no list or is empty.
+    """
     found = given.get(key)
     if not isinstance(found, list | tuple) or not found:
-        raise OptionError(f"{key} of a study must be a list with at least one entry")
+        raise OptionError(
+            f"{key} of a study must be a list with at least one entry; got {quoted(found)}"
+        )
     return list(found)
 
 

@@ -31,7 +31,7 @@ def study_pictures(results: StudyResults) -> dict[str, Figure]:
     """Return the pictures of a study by name.
 
     The names are ``share_against_time``, ``by_robot`` and ``by_metric``. Bars show the intervals of
-    :mod:`dls_ik.study.statistics`.
+    `dls_ik.study.statistics`.
 
     Raises:
         DlsIkError: If matplotlib is not installed.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Run a study, and keep it in a folder: definition, results, statistics, versions.
+"""Run a study, and store definition, results, statistics and versions in a folder.
 
 The folder has ``study.json`` (the study, versions, machine and SHA-256 of the robots: all that is
 needed to run it again), ``results.csv`` or ``results.parquet`` with a row for each solve,
@@ -53,8 +53,8 @@ def run_study(
 
     Args:
         study: The study, from :func:`read_study`.
-        out: Folder of the results; None keeps them in memory only. A second call with the same
-            study resumes an interrupted one, and reads a complete one.
+        out: Folder of the results; None: the results are not stored. A second call with the same
+            study and folder resumes the study if it was interrupted, or else reads its results.
         scheduler: Address of a Dask scheduler; default: the threads of this machine.
         progress: Called with the number of finished chunks and the number of all chunks.
         table_format: ``csv`` or ``parquet``, format of the table of all solves.
@@ -88,7 +88,7 @@ def run_study(
 def _solved(
     study: Study, store: Path, scheduler: str | None, progress: Progress | None
 ) -> StudyResults:
-    """Solve what is missing, and write the arrays to the file `store`."""
+    """Solve the chunks that are not finished, and write all results to the file `store`."""
     job = new_job(study)
     asked = {**study.as_json(), DIGESTS_KEY: study.digests(), "chunk": PAIRS_PER_CHUNK}
 

@@ -36,7 +36,7 @@ COLUMNS: dict[str, tuple[type, str]] = {
     "position_error": (np.float64, "[m]"),
     "rotation_error": (np.float64, "[rad]"),
     "distance": (np.float64, "2-norm of the joint motion from the start [rad or m]"),
-    "isotropy": (np.float64, "smallest by largest singular value of the scaled Jacobian"),
+    "isotropy": (np.float64, "smallest / largest singular value of the scaled Jacobian"),
     "margin": (np.float64, "smallest relative distance of a joint from a limit"),
 }
 
@@ -102,13 +102,13 @@ class _Bench(NamedTuple):
 
     robot: RobotModel
     task: Task
-    solvers: list[IkSolver | str]  # a text gives the reason why a variant does not support it
+    solvers: list[IkSolver | str]  # or the reason why a variant does not support the robot
     pairs: dict[str, tuple[Array, Array, Array]]  # starts, goals and target poses by case
 
 
 @lru_cache(maxsize=16)
 def _bench(job: StudyJob, number: int) -> _Bench:
-    """Return the solvers and pairs of a robot; kernels are loaded."""
+    """Return the solvers and pairs of a robot, after a first solve that loads the kernels."""
     study, robot = job.study, job.robot(number)
     tasks = {"pose": Task.pose(), "position": Task.position_only(), "pointing": Task.pointing("z")}
     task = tasks[study.task]

@@ -67,8 +67,8 @@ class Comparison(NamedTuple):
     first: str
     second: str
     pairs: int  # pairs that are compared; for a metric those that both methods solve
-    # Share solved by the first minus that of the second; of a metric the median over the pairs of
-    # the difference, or for times of the ratio
+    # For success: share solved by the first method minus share solved by the second. For a metric:
+    # median over the pairs of first minus second, or for times of first divided by second.
     effect: Interval
     p: float  # p-value of the test
     p_holm: float  # p-value with Holm's correction
@@ -80,7 +80,7 @@ class Comparison(NamedTuple):
             return ""
         middle = 1.0 if self.metric in RATIO_METRICS else 0.0
         larger = self.metric == SUCCESS or self.metric in LARGER_IS_BETTER
-        # A median difference of 0 may hide a separation in few pairs: no method is then better.
+        # A test can be significant although the median shows no effect: few pairs then differ.
         if self.effect.value == middle:
             return ""
         return self.first if (self.effect.value > middle) == larger else self.second
@@ -109,12 +109,12 @@ def wilson_interval(count: int, total: int) -> Interval:
 def median_interval(values: Array) -> Interval:
     """Return the median of values (k,) with the percentile interval of the bootstrap.
 
-    The median of k draws with replacement is the value whose rank is the middle one of k uniform
-    ranks. The middle one of k uniform numbers has a beta distribution with both parameters
-    (k + 1)/2 (for even k between the two middle ones).
+    The bootstrap draws k ranks uniformly, and takes the value at the median of these ranks. The
+    median of k uniform numbers has the beta distribution with both parameters equal to (k + 1)/2
+    for odd k; for even k, this distribution lies between those of the two middle numbers.
 
     Args:
-        values: Values; NaN are ignored.
+        values: (k,) values; NaN and infinite values are ignored.
     """
     ordered = np.sort(values[np.isfinite(values)])
     k = len(ordered)
@@ -258,7 +258,7 @@ def _signed_rank_p(tests: Any, differences: Array) -> float:
 
 
 def _corrected(found: list[Comparison]) -> list[Comparison]:
-    """Return the comparisons with Holm's correction in each family, see the module."""
+    """Return the comparisons with Holm's correction for each metric, see the module docstring."""
     families: dict[tuple[str, bool], list[int]] = {}
     for i, each in enumerate(found):
         families.setdefault((each.metric, each.robot == ALL_ROBOTS), []).append(i)

@@ -15,14 +15,14 @@ from dls_ik.text import listing
 class AxisMotion:
     """Normalised twists from the axes of a device.
 
-    An axis is used once it has been at rest, which is within the deadzone. Therefore an axis that
-    does not return to zero cannot start a motion.
+    An axis is ignored until its deflection has been within the deadzone. Therefore an axis that is
+    off zero when the motion is released cannot move the arm.
 
     Args:
         config: Configuration with the axes, the deadzone and `stuck_after`.
 
     Attributes:
-        note: Text about axes that are ignored; empty if all axes are used.
+        note: Message for the operator that names the ignored axes; empty if none is ignored.
     """
 
     def __init__(self, config: TeleopConfig) -> None:
@@ -63,7 +63,8 @@ def _deflection(source: tuple[Control, Control | float] | None, state: DeviceSta
     """Return the deflection of one component, from -1 to 1.
 
     Args:
-        source: Number of an axis and its factor, or two keys; see `TeleopConfig.axes`.
+        source: Number of an axis and its factor, or the keys of the positive and the negative
+            direction, see `TeleopConfig.axes`; None: the deflection is 0.
         state: State of the device.
     """
     if source is None:

@@ -18,19 +18,20 @@ NOTE_TIME = 2.0  # [s] time for which the note about a jump is shown
 
 
 class PoseMotion:
-    """Target poses that repeat the motion of a device since the clutch was closed.
+    """Target poses that repeat the motion of a device while a clutch is closed.
 
-    The clutch is closed at a pose of the device and a pose of the tip. The target is the tip's pose
-    moved by the scaled motion of the device since then, so that closing the clutch moves nothing.
-    The clutch is closed anew, at the current poses of the device and the target, whenever the
-    motion of the device cannot be trusted: after a jump, and after its poses stood still.
+    Closing the clutch stores the poses of the device and the tip. The target is the stored pose of
+    the tip, moved by the scaled motion of the device since then; closing the clutch therefore does
+    not move the arm. The clutch is closed again, at the current poses of the device and the target,
+    after the device has jumped, after its pose has not changed for `freeze_time`, when the speed or
+    the frame changes, and when the target would be farther than `lead` from the tip.
 
     Args:
         config: Configuration with filters, scales, frame and bounds.
 
     Attributes:
         is_ready: Whether a pose of the device is known.
-        note: Text about a motion of the device that is ignored; empty if none is.
+        note: Message for the operator, for example about a jump of the device; may be empty.
     """
 
     def __init__(self, config: TeleopConfig) -> None:
@@ -41,8 +42,10 @@ class PoseMotion:
         self._count = -1
         self._setting = (1.0, config.frame == TOOL_FRAME)  # speed, and use of the tool's axes
         self._changed = self._jumped = -np.inf  # [s] time of the last change and of the last jump
-        self._raw = self._T_median = self._T = np.eye(4)  # (4, 4) newest poses of the device
-        self._anchor: tuple[Array, Array] | None = None  # poses of device and tip, clutch closed
+        # Newest pose (4, 4) of the device: received, after the median filter, after both filters.
+        self._raw = self._T_median = self._T = np.eye(4)
+        # Poses (4, 4) of the device and the tip at which the clutch was closed; None: it is open.
+        self._anchor: tuple[Array, Array] | None = None
         self._target = np.eye(4)
         self.is_ready = False
         self.note = ""
@@ -57,7 +60,7 @@ class PoseMotion:
         self._anchor = (self._T, self._target)
 
     def receive(self, state: DeviceState) -> None:
-        """Take a new pose of the device; it also updates the filters while the clutch is open."""
+        """Filter a new pose of the device, also while the clutch is open; ignore a known pose."""
         if state.pose is None or state.num_poses == self._count:
             return
         now = state.received
@@ -80,17 +83,19 @@ class PoseMotion:
             self._close_anew()
 
     def target(self, tip: Array, now: float, dt: float, speed: float, in_tool: bool) -> Array:
-        """Return the target T_root_tip (4, 4); the clutch must be closed.
+        """Return the next target T_root_tip (4, 4); while the clutch is open, return `tip`.
 
-        The target approaches the wanted pose within the speed limits, and stays within `lead` of
-        the tip.
+        The target moves toward the pose that the device asks for, within the speed limits, and
+        stays within `lead` [m] and `lead_angle` [rad] of the tip.
 
         Args:
             tip: (4, 4) pose T_root_tip of the command.
             now: Current time [s].
             dt: Time since the last call [s].
-            speed: Share of the scales and speed limits, above 0.
-            in_tool: Whether the device moves the tip along the axes of the tool.
+            speed: Factor of the scales and of the speed limits, above 0 and at most 1.
+            in_tool: Whether motions along the axes of the device move the tip along the axes of the
+                tool; otherwise motions along the axes of the device's world move it along those of
+                the root.
         """
         if self._anchor is None:
             return tip
@@ -107,7 +112,7 @@ class PoseMotion:
         if share < 1.0:
             self._target = moved(tip, share * ahead)
             self._close_anew()
-            self.note = "the arm cannot follow: the clutch slips"
+            self.note = "the arm cannot follow and the clutch slips; move back or more slowly"
         return self._target
 
     def _close_anew(self) -> None:
@@ -140,7 +145,7 @@ class PoseMotion:
     def _note(self, now: float) -> str:
         if self._is_frozen(now):
             return "the poses of the device do not change"
-        return "the device has jumped" if now - self._jumped < NOTE_TIME else ""
+        return "the device has jumped; jump ignored" if now - self._jumped < NOTE_TIME else ""
 
 
 def _share(step: Array, length: float, angle: float) -> float:

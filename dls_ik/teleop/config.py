@@ -17,7 +17,7 @@ from dls_ik.model.files import read_file, share_file
 from dls_ik.teleop.device import Control
 from dls_ik.text import did_you_mean, listing, quoted
 
-# Kinds of devices, and what each needs; each has a file config/teleop/KIND.yaml.
+# Kinds of devices and their requirements; config/teleop/KIND.yaml has the defaults of a kind.
 DEVICES = {
     "keyboard": "a terminal",
     "gamepad": "a gamepad or joystick as /dev/input/js*",
@@ -41,14 +41,18 @@ class TeleopConfig:
 
     Attributes:
         device: Kind of the device, a key of `DEVICES`.
-        source: File or topic of the device; empty: the only one that is connected.
+        source: Device file, topic, or port of the page; empty, for device files: the only connected
+            device.
         buttons_topic: Topic of ``sensor_msgs/Joy`` with the buttons of a tracker.
-        axes: Sources of the components x, y, z, roll, pitch and yaw of the twist: the number of an
-            axis and a factor, or the key for each direction. Empty for devices with a pose.
-        hold: Buttons of the deadman switch, any of which must be held; empty: no such button.
+        axes: Source of each component x, y, z, roll, pitch and yaw of the twist: the number of an
+            axis and a factor, or the keys of the positive and the negative direction. Empty for
+            devices with a pose.
+        hold: Buttons of the deadman switch: the arm moves only while at least one of these buttons
+            is held. Empty: no deadman switch.
         buttons: Buttons or keys of the actions in `ACTIONS`.
-        frame: Frame of the motion: ``"base"`` for the root of the robot, ``"tool"`` for the tip, or
-            for devices with axes a link or a TF frame, such as that of a camera.
+        frame: Frame along whose axes the device moves the tip: ``"base"`` is the root of the robot,
+            ``"tool"`` is the tip; devices with axes may also use a link or a TF frame, such as the
+            frame of a camera.
         rpy: Roll, pitch and yaw [rad] of the device's axes in `frame`.
         linear_speed: Speed at full deflection, and maximum speed of the target [m/s].
         angular_speed: Angular speed at full deflection, and maximum of the target [rad/s].
@@ -61,11 +65,14 @@ class TeleopConfig:
         median: Number of poses in the median filter; 1: no filter.
         min_cutoff: Cutoff frequency of the one-euro filter at rest [Hz]; ``.inf``: no filter.
         beta: Increase of the cutoff frequency with the speed [Hz per m/s, or per rad/s].
-        jump: Largest motion of the device between two poses [m]; a larger one moves nothing.
-        jump_angle: Largest rotation of the device between two poses [rad].
-        freeze_time: Time of equal poses after which the device counts as frozen [s]; 0: never.
-        lead: Largest distance of the target from the tip [m].
-        lead_angle: Largest angle between the target and the tip [rad].
+        jump: Maximum translation of the device between two poses [m]; a larger translation is a
+            jump, which does not move the target.
+        jump_angle: Maximum rotation of the device between two poses [rad]; a larger rotation is a
+            jump.
+        freeze_time: Time without a change of the pose after which the device counts as frozen [s];
+            the step to its next pose is ignored. 0: never.
+        lead: Maximum distance of the target from the tip [m].
+        lead_angle: Maximum angle between the target and the tip [rad].
         gripper_topic: Topic of the gripper, ``std_msgs/Float64MultiArray``.
         gripper_open: Value sent by the action ``open``.
         gripper_closed: Value sent by the action ``close``.
@@ -132,14 +139,17 @@ def load_config(device: str = "", file: str | os.PathLike[str] | None = None) ->
     given = {} if file is None else _read(Path(file))
     named = given.get("device", device)
     if device and named != device:
-        raise OptionError(f"{file} is for the device {quoted(named)}, not for {device}")
+        raise OptionError(
+            f"{file} is for the device {quoted(named)}, not for {device}; name the same device, or "
+            "none"
+        )
     if not named:
-        raise OptionError(f"name a device: {listing(DEVICES)}; or give one by the key device")
+        raise OptionError(f"name a device: {listing(DEVICES)}; or set the key device in a file")
     config = replace(TeleopConfig(**_read(shipped_config(str(named)))), **given)
     if config.has_pose and config.frame not in (BASE_FRAME, TOOL_FRAME):
         raise OptionError(
             f"frame must be {BASE_FRAME} or {TOOL_FRAME} for a device with a pose; "
-            f"got {config.frame!r}; give the axes of a camera by rpy"
+            f"got {config.frame!r}; give the orientation of a camera by rpy"
         )
     return config
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Teleoperation of one arm with one device: the state of a device becomes a target."""
+"""Conversion of the states of one device to targets of one arm: twists or poses of the tip."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from dls_ik.teleop.clutch import PoseMotion
 from dls_ik.teleop.config import ACTIONS, BASE_FRAME, TOOL_FRAME, TeleopConfig
 from dls_ik.teleop.device import DeviceState
 
-MAX_STEP_TIME = 0.1  # [s] longest time between two steps for which the target moves
-STOP_MESSAGES = 3  # number of twists of 0 that stop the arm, because a message may be lost
+MAX_STEP_TIME = 0.1  # [s] a longer time between two steps moves the target as this time does
+STOP_MESSAGES = 3  # number of zero twists that stop the arm; several, as a message may be lost
 SPEED_STEP = 1.25  # factor of one press of "faster" or "slower"
-MIN_SPEED_SHARE, MAX_SPEED_SHARE = 0.05, 1.0  # range of the share of the configured speeds
+MIN_SPEED_SHARE, MAX_SPEED_SHARE = 0.05, 1.0  # range of `Teleop.speed`
 
 
 class TeleopCommand(NamedTuple):
@@ -36,8 +36,9 @@ class TeleopCommand(NamedTuple):
 class Teleop:
     """Deadman switch, clutch, scaling, filters and speed limits between a device and an arm.
 
-    Motion starts only from a state in which it was released: after the device or the arm was lost,
-    the deadman switch must be released and pressed again.
+    Pressing the deadman switch moves the arm only if the switch was released before. A switch that
+    is held at the start, or after the device or the arm was lost, must be released and pressed
+    again.
 
     Args:
         config: Configuration of the device.
@@ -116,14 +117,17 @@ class Teleop:
         self._is_active = False
 
     def _stopping(self, note: str) -> TeleopCommand:
-        """Return a twist of 0 after the arm was moved, otherwise no target."""
+        """Return one of the zero twists that stop the arm; without a target once all are sent."""
         if self._stops == 0:
             return TeleopCommand(note=note)
         self._stops -= 1
         return TeleopCommand(twist=np.zeros(6), note=note)
 
     def _actions(self, state: DeviceState) -> set[str]:
-        """Return the actions whose buttons were pressed since the last step; run some of them."""
+        """Return the actions whose buttons were pressed since the last step.
+
+        The actions ``faster``, ``slower`` and ``frame`` are executed here.
+        """
         buttons = dict(self.config.buttons)
         new = state.pressed - self._pressed
         self._pressed = state.pressed

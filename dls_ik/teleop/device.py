@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Devices as teleoperation sees them: a state that is read without waiting."""
+"""Interface of the input devices of teleoperation: a state that is read without waiting."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class DeviceError(DlsIkError):
 
 
 class DeviceState(NamedTuple):
-    """State of a device at one moment, in the numbering of the device.
+    """State of a device at one moment: its buttons, and either axes or a pose.
 
-    A device has axes or a pose.
+    Axes and buttons have the numbers or names that the device uses.
     """
 
     received: float = -np.inf  # time of the newest data on the clock of `Teleop.step` [s]

@@ -95,14 +95,16 @@ def the_only(found: Mapping[str, str], what: str, wanted: str) -> tuple[str, str
         wanted: Path given by the user; empty: the only connected device.
 
     Raises:
-        DeviceError: If there is no device, or several ones of which none is chosen.
+        DeviceError: If `wanted` is empty, and no device or several devices are connected.
     """
     if wanted:
         return wanted, found.get(wanted, "")
     if len(found) == 1:
         return next(iter(found.items()))
     if not found:
-        raise DeviceError(f"no {what} is connected; dls-ik teleop --list shows what is")
+        raise DeviceError(
+            f"no {what} is connected; plug it in; dls-ik teleop --list lists the connected devices"
+        )
     names = listing(f"{path} ({name})" for path, name in found.items())
     raise DeviceError(f"several devices are connected: {names}; choose one by --source FILE")
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Gamepads and joysticks by the joystick interface of Linux, which needs no library.
+"""Gamepads and joysticks, read by the joystick interface of Linux without a library.
 
 The interface is described in Documentation/input/joydev/joystick-api.rst of the Linux kernel. Axes
 and buttons have the numbers that ``jstest`` shows.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Keys of the terminal."""
+"""Keyboard of a terminal as a device of teleoperation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from contextlib import suppress
 from dls_ik.teleop.device import DeviceError, DeviceState
 
 # A terminal reports no releases, only repetitions of the last key, at least ten a second.
-KEY_TIME = 0.15  # [s] time for which a key counts as held
+KEY_TIME = 0.15  # [s] time after the last report of a key for which the key counts as held
 KEY = re.compile(rb"\x1b[\[O][0-9;]*([A-Za-z~])|\x1b|[\x20-\xff]")
 ARROWS = {"A": "up", "B": "down", "C": "right", "D": "left"}
 READ_BYTES = 4096
@@ -39,7 +39,9 @@ class Keyboard:
         except (OSError, ValueError, AttributeError):  # stdin is closed or is no file
             self._file = -1
         if self._file < 0 or not os.isatty(self._file):
-            raise DeviceError("the keyboard needs a terminal, but stdin is none")
+            raise DeviceError(
+                "the keyboard needs a terminal, but stdin is not a terminal; do not redirect stdin"
+            )
         self._before = termios.tcgetattr(self._file)
         tty.setcbreak(self._file)
         self._seen: dict[str, float] = {}  # time when a key was last reported [s]
@@ -71,7 +73,7 @@ class Keyboard:
 
 
 def _key_name(found: re.Match[bytes]) -> str:
-    """Return the name of a key: its lower-case character, or such as "space" and "up"."""
+    """Return the name of a key: a lower-case character, or a word such as "space" or "up"."""
     if found[1] is not None:
         return ARROWS.get(found[1].decode("ascii"), "other")
     character = found[0].decode("latin-1").lower()

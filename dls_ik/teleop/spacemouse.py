@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""SpaceMouse and other devices of 3Dconnexion, by their raw HID reports, which needs no library.
+"""SpaceMouse and other devices of 3Dconnexion, read as raw HID reports without a library.
 
 Axes 0 to 5 are x to the right, y to the operator, z down, and the rotations about them.
 """
@@ -14,11 +14,11 @@ from pathlib import Path
 from dls_ik.teleop.file_device import FileDevice, read_name, the_only
 
 DEVICE_FOLDER, HIDRAW_FOLDER = Path("/dev"), Path("/sys/class/hidraw")
-# Vendor 3Dconnexion, and the products that it sold under the vendor Logitech
+# The vendor id of 3Dconnexion, and ids of products of 3Dconnexion with the vendor id of Logitech
 HID_ID = re.compile(r"HID_ID=[0-9A-F]+:0000(?:256F:|046D:0000C6[0-4])", re.IGNORECASE)
 HID_NAME = re.compile(r"HID_NAME=(.*?)(?: [A-Z_]+=|$)")
 TRANSLATION_REPORT, ROTATION_REPORT, BUTTONS_REPORT = 1, 2, 3  # numbers of reports
-FULL_DEFLECTION = 350.0
+FULL_DEFLECTION = 350.0  # value of an axis in a report at full deflection
 
 
 class SpaceMouse(FileDevice):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Page for a phone or headset with WebXR, whose pose is a device of teleoperation."""
+"""Web page with which a phone or headset (WebXR) becomes a device of teleoperation."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ POLICY_VIOLATION = 1008  # close code of websockets
 class XrPage:
     """Page and websocket of a phone or headset; one device at a time.
 
-    A request of a page of another host is refused, as by :class:`dls_ik.viewer.server.PageServer`.
+    Requests from pages of other hosts are refused, as :class:`dls_ik.viewer.server.PageServer`
+    does.
 
     Args:
         host: Name or address of this machine on which the server listens.
@@ -59,7 +60,7 @@ class XrPage:
         check_port(host, int(port))
         self._host = host
         self._page = share_file("config", "teleop", "page.html").read_bytes()
-        self._lock = threading.Lock()  # held by the connected device
+        self._lock = threading.Lock()  # locked while a device is connected
         self._count = 0
         self._server = serve(
             self._receive, host, int(port),
@@ -103,7 +104,7 @@ class XrPage:
         return response
 
     def _receive(self, connection: ServerConnection) -> None:
-        """Keep the newest message of a connection until it ends."""
+        """Update the state from the messages of a connection; refuse a second connection."""
         if not self._lock.acquire(blocking=False):
             connection.close(POLICY_VIOLATION, "another device is connected; close its page")
             return

@@ -50,7 +50,7 @@ END_CODES = {
 # Function that plans a motion for a request, and returns it with a remark for the client. Its
 # second argument is a function that returns whether the request was cancelled.
 MakePlan = Callable[[Any, Callable[[], bool]], tuple[PlannedTrajectory, str]]
-CANCEL_POLL_PERIOD = 0.5  # [s] longest wait for the end of planning until the next check
+CANCEL_POLL_PERIOD = 0.5  # [s] maximum time between two checks whether a goal is cancelled
 FULL = "too many planning requests are in progress; wait for an answer, and send this one again"
 DIFF_UNSUPPORTED = (
     "planning_scene_diff is not supported; leave it empty, and call apply_planning_scene before"
@@ -67,8 +67,8 @@ class MoveGroupInterface:
     def __init__(self, context: MotionContext) -> None:
         self._context = context
         self.sources = Sources(context.arm, context.current, context.frames, context.scenes.scene)
-        # Plans of goals. A cancelled goal ends at once; its thread ends with the planning step that
-        # is in progress.
+        # Threads that plan motions for goals. A cancelled goal ends immediately; its thread runs on
+        # until the current planning step is done.
         self._planner = ThreadPoolExecutor(MAX_ACTIVE_GOALS, "goal_plan")
 
     def close(self) -> None:

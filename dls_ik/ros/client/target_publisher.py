@@ -84,7 +84,7 @@ class NodeMonitor:
         name: Name of the monitored node.
         topics: Names of the topics of status, tip pose and joint states; None: the names without
             remapping.
-        max_rows: Number of the last rows that are kept at least; None: all.
+        max_rows: Minimum number of newest rows that are kept; None: all rows are kept.
     """
 
     def __init__(
@@ -184,7 +184,7 @@ class TargetPublisher:
         node: Name of ``ik_node`` in the namespace.
         patience: Maximum time until ``ik_node`` is found [s].
         own_name: Name of the publisher's own node.
-        max_rows: Number of the last rows that the monitor keeps at least; None: all.
+        max_rows: Minimum number of newest rows that the monitor keeps; None: it keeps all rows.
     """
 
     def __init__(

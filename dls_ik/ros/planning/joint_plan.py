@@ -40,7 +40,7 @@ class PlannedTrajectory(NamedTuple):
 
 
 class SearchEnd(NamedTuple):
-    """When a search for a path ends without a path."""
+    """Conditions under which a search for a path ends without a result."""
 
     deadline: float  # [s] time of time.perf_counter
     is_cancelled: Callable[[], bool]

@@ -21,9 +21,9 @@ MAX_MESSAGE_INTERVAL = 0.1  # [s] largest time between two points of a trajector
 def trajectory_from_spline(spline: JointSpline, setting: Setting) -> Any:
     """Return a trajectory as a ``moveit_msgs/RobotTrajectory``.
 
-    The points have accelerations only if the spline has them: with accelerations, drivers
-    interpolate by polynomials of degree 5, which differ from other motions where their acceleration
-    is discontinuous.
+    The points have accelerations only if the spline has them. Between points with accelerations,
+    drivers interpolate by polynomials of degree 5, which would not reproduce a motion whose
+    acceleration jumps at the points.
     """
     message = JointTrajectory(joint_names=list(setting.robot.joint_names))
     message.header.frame_id = setting.robot.tree.root

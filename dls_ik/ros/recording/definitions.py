@@ -36,8 +36,8 @@ def message_class(name: str) -> Any:
 def message_definition(name: str) -> str:
     """Return the definition of a message type in the format ``ros2msg``.
 
-    It has the fields of the type, then those of all types that it contains, without constants,
-    comments and default values.
+    The definition has the fields of the type, then the fields of each contained type. Constants,
+    comments and default values are left out.
 
     Args:
         name: Name of the type, such as ``sensor_msgs/msg/JointState``.
@@ -77,7 +77,8 @@ def definition_difference(name: str, recorded: str) -> str:
 
     Args:
         name: Name of the type, such as ``sensor_msgs/msg/JointState``.
-        recorded: Definition in the format ``ros2msg``; empty, or in another format: not compared.
+        recorded: Recorded definition in the format ``ros2msg``. An empty definition, or one in the
+            format IDL, is not compared.
 
     Returns:
         Text that names the first type with other fields; empty if all fields agree.
@@ -91,7 +92,7 @@ def definition_difference(name: str, recorded: str) -> str:
     for kind, fields in definition_fields(name, message_definition(name)).items():
         if given.get(kind) != fields:
             ours, theirs = ", ".join(fields), ", ".join(given.get(kind, ("nothing",)))
-            return f"{kind} is recorded with the fields {theirs}; here it has {ours}"
+            return f"{kind} is recorded with the fields {theirs}; the installed type has {ours}"
     return ""
 
 

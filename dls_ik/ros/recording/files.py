@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Files of recordings: MCAP files and rosbag2 folders, with messages as they were on the wire."""
+"""Files of recordings: MCAP files and rosbag2 folders with serialized messages."""
 
 import sqlite3
 import struct
@@ -46,7 +46,7 @@ class MessageWriter(Protocol):
         """Write a serialized message with its times of arrival and of sending [ns since 1970]."""
 
     def flush(self) -> None:
-        """Hand all messages that are complete to the operating system."""
+        """Write the buffered messages to the disk, as far as the format permits."""
 
     def close(self) -> None:
         """Write the index, and close the file."""
@@ -77,7 +77,7 @@ class McapWriter:
         self._channels: dict[str, int] = {}
 
     def add_topic(self, topic: str, kind: str, role: str) -> None:
-        """Add a topic with the definition of its type; roles are in the recorded information."""
+        """Add a topic with the definition of its type; RecordingInfo has the role of the topic."""
         del role
         if kind not in self._schemas:
             definition = message_definition(kind).encode()
@@ -103,7 +103,7 @@ class McapWriter:
 class SqliteWriter:
     """Writer of a rosbag2 folder in the storage format sqlite3.
 
-    Messages are committed by `flush`; if the process is killed, the messages after it are lost.
+    If the process is killed, the messages since the last call of `flush` are lost.
 
     Args:
         path: Folder to create.
@@ -125,7 +125,7 @@ class SqliteWriter:
         self._connections: dict[str, Any] = {}
 
     def add_topic(self, topic: str, kind: str, role: str) -> None:
-        """Add a topic with the definition of its type; roles are in the recorded information."""
+        """Add a topic with the definition of its type; RecordingInfo has the role of the topic."""
         del role
         definition = message_definition(kind)
         self._store.register(self._types(definition, kind))
@@ -177,10 +177,11 @@ class StoredMessages(NamedTuple):
 def read_messages(path: Path) -> StoredMessages:
     """Read an MCAP file, a rosbag2 folder, or the .db3 file of one.
 
-    Messages before a damage, such as of a file that was cut off, are returned.
+    If a file is damaged, for example cut off, the messages before the damage are returned.
 
     Raises:
-        RecordingError: If there is no such file, it is no recording, or a package is missing.
+        RecordingError: If `path` does not exist, is not a recording, is larger than
+            `MAX_BAG_BYTES`, or has no message that can be read, or if a package is missing.
     """
     files = _files(path)
     size = sum(file.stat().st_size for file in files)
@@ -211,14 +212,15 @@ def _files(path: Path) -> list[Path]:
     """Return the data files of a recording.
 
     Raises:
-        RecordingError: If there is none.
+        RecordingError: If `path` does not exist, or is not and does not contain a data file.
     """
     if not path.exists():
         raise RecordingError(f"{path} does not exist")
     if not path.is_dir():
         if path.suffix not in (MCAP_SUFFIX, SQLITE_SUFFIX):
             raise RecordingError(
-                f"{path} is no recording: expected FILE.mcap, FILE.csv, or the folder of a rosbag2"
+                f"{path} is not a recording: expected FILE.mcap, FILE.csv, FILE.db3, or the folder "
+                "of a rosbag2"
             )
         return [path]
     found = [file for file in path.iterdir() if file.suffix in (MCAP_SUFFIX, SQLITE_SUFFIX)]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Joint motions of a running node by its actions, within its limits and collision-free."""
+"""Joint motions that a running node executes, within its limits and collision-free."""
 
 import time
 from typing import Any
@@ -26,10 +26,10 @@ from dls_ik.solver.trajectory import NANOSECONDS_PER_SECOND
 # Actions in the namespace of the node
 FOLLOW_NAME = "follow_joint_trajectory"
 MOVE_NAME = "move_to_pose"
-SAME_POSITION = 1e-4  # [rad or m] an arm that is closer to its goal does not move
+SAME_POSITION = 1e-4  # [rad or m] joint positions with a smaller difference are equal
 RESULT_TIMEOUT = 30.0  # [s] maximum time after the planned end of a motion until its result
 PLANNING_TIMEOUT = 120.0  # [s] maximum time until the result of a motion that the node plans
-COLLISION_WORDS = "would collide"  # part of the reason of a trajectory that is not collision-free
+COLLISION_WORDS = "would collide"  # part of the node's message about a colliding trajectory
 
 
 class MotionRefusedError(DlsIkError):
@@ -37,13 +37,13 @@ class MotionRefusedError(DlsIkError):
 
 
 class JointMotion:
-    """Joint motions of a node.
+    """Client of the actions by which a node moves its arm.
 
     Args:
         source: Connection to the node.
 
     Raises:
-        ServiceMissingError: If the node does not serve the action.
+        ServiceMissingError: If the node does not serve ``~/follow_joint_trajectory``.
         DlsIkError: If the robot of the node is not known.
     """
 
@@ -76,7 +76,7 @@ class JointMotion:
             q: (n,) joint positions [rad or m].
 
         Returns:
-            Remark about the motion; empty for a straight motion.
+            Reason why the motion was not straight; empty for a straight motion.
 
         Raises:
             MotionRefusedError: If the node finds no motion, or aborts it.
@@ -108,7 +108,7 @@ class JointMotion:
             raise MotionRefusedError(result.error_string or f"code {result.error_code}")
 
     def _straight(self, q: Array) -> JointSpline:
-        """Return the fastest straight motion to q (n,), whose first point is later than 0."""
+        """Return the fastest straight motion from the current positions to q (n,) [rad or m]."""
         spline = time_segments(np.array([self.positions(), q]), self.limits)
         return JointSpline(spline.times, spline.q, spline.v)
 
@@ -124,7 +124,10 @@ class JointMotion:
         source = self._source
         action = ActionClient(source.node, MoveGroup, f"{source.name}/{MOVE_NAME}")
         if not wait_until(action.server_is_ready, time.monotonic() + source.patience):
-            raise MotionRefusedError(f"no action {source.full_name}/{MOVE_NAME}")
+            raise MotionRefusedError(
+                f"no action {source.full_name}/{MOVE_NAME}, which plans around obstacles; start "
+                "the node with motion_actions:=true"
+            )
         constraints = task_constraints(None, T, self.robot.tip, self.robot.base)
         request = MotionPlanRequest(goal_constraints=[constraints], allowed_planning_time=5.0)
         result = self._run(action, MoveGroup.Goal(request=request), PLANNING_TIMEOUT)
@@ -141,7 +144,9 @@ class JointMotion:
         """
         sent = action.send_goal_async(goal)
         if not wait_until(sent.done, time.monotonic() + self._source.patience):
-            raise NoAnswerError("the node does not answer a goal")
+            raise NoAnswerError(
+                f"the node does not answer a goal within {self._source.patience:g} s"
+            )
         handle = sent.result()
         if not handle.accepted:
             raise MotionRefusedError("the node rejects the goal; its log has the reason")
@@ -158,7 +163,7 @@ class JointMotion:
 
 
 def joint_limits(source: RunningNode) -> MotionLimits:
-    """Return the limits of joint motions that a node permits, by its robot and its parameters.
+    """Return the limits of joint motions, computed from the robot and parameters of a node.
 
     Raises:
         DlsIkError: If the parameter `scale` is 0, or the robot of the node is not known.

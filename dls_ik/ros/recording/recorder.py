@@ -41,15 +41,16 @@ class Recorder:
 
     Args:
         source: Connection to the node.
-        make_writer: Function that opens the file. One thread makes the writer and uses it, because
-            connections of sqlite belong to a thread, and so that a slow disk delays no callback.
+        make_writer: Function that opens the file. It is called in the thread that writes the file,
+            because an sqlite connection can be used only in the thread that opened it. With
+            this thread, a slow disk does not delay callbacks.
 
     Raises:
         RecordingError, OSError: If the file cannot be opened.
 
     Attributes:
         counts: Number of messages by topic.
-        skipped: Types that are not installed here, by topic.
+        skipped: Type of each topic that is not recorded because its type is not installed.
         error: Error that ended the recording, for example a full disk; None: no error.
         last: Time of the last message that was written, since the start [s].
     """
@@ -97,7 +98,7 @@ class Recorder:
             self._disk.shutdown()
 
     def _scan(self) -> None:
-        """Subscribe to topics that are new, and write to the disk."""
+        """Flush the file, and subscribe to new topics."""
         self._submit(self._writer.flush)
         if self.error is not None:
             return
@@ -133,7 +134,7 @@ class Recorder:
         self._submit(write)
 
     def _submit(self, write: Callable[[], None]) -> None:
-        """Call a function that writes, in the thread of the disk; not after an error."""
+        """Call a function in the thread that writes the file; skip the call after an error."""
 
         def run() -> None:
             if self.error is None:
@@ -167,7 +168,7 @@ class Recorder:
             self._write_message(topic, String(data=text), TEXT_KIND, DESCRIPTION_ROLE)
 
     def _write_scene(self) -> None:
-        """Write the whole scene, since its parts were published before the recording."""
+        """Write the whole scene, as changes before the recording are not published again."""
         source = self._source
         services = source.node.get_service_names_and_types_by_node(
             source.name, "/" + source.namespace.strip("/")

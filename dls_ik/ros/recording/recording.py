@@ -32,7 +32,7 @@ from dls_ik.text import listing
 
 MAX_GAP = 10.0  # [s] longer gaps between two messages are shortened to this time
 MAX_TIP_DIFFERENCE = 1e-3  # [m, rad] larger differences at equal joint positions: another robot
-MAX_STAMP_DRIFT = 0.2  # [s] larger differences of arrival and stamp: the stamps have jumped
+MAX_STAMP_DRIFT = 0.2  # [s] larger changes of the difference of arrival and stamp are jumps
 NUM_COMPARED = 20  # random configurations at which two robots are compared
 TABLE_TARGET = "target_pose"  # topic of the targets of a table
 
@@ -56,14 +56,17 @@ class Recording(NamedTuple):
     times: Array  # (k,) times of the joint positions [s]
     q: Array  # (k, n) joint positions [rad or m]
     urdf: str  # empty: not recorded
-    notes: tuple[str, ...] = ()  # losses and changes
+    notes: tuple[str, ...] = ()  # texts about lost messages and changed times
 
     def has_joints(self, names: Sequence[str]) -> bool:
         """Return whether positions of all named joints are recorded."""
         return bool(len(self.q)) and set(names) <= set(self.joint_names)
 
     def positions_at(self, t: float, names: Sequence[str]) -> Array:
-        """Return the last joint positions (m,) of named joints before a time [s], or the first."""
+        """Return the joint positions (m,) of named joints at a time [s].
+
+        They are the newest recorded positions at that time; before the first positions, the first.
+        """
         row = self.q[max(int(np.searchsorted(self.times, t, "right")) - 1, 0)]
         return row[[self.joint_names.index(name) for name in names]]
 
@@ -71,7 +74,7 @@ class Recording(NamedTuple):
         """Check that the recording is of a robot with the same joints and the same kinematics.
 
         Args:
-            names: (n,) names in messages of the joints from base to tip.
+            names: (n,) joint names of the node from base to tip, as in messages.
             robot: Robot of the node.
 
         Raises:
@@ -94,7 +97,8 @@ class Recording(NamedTuple):
         if not same_joints:
             raise RecordingError(
                 f"{self.path} is of another robot: the joints from {robot.base} to {robot.tip} are "
-                f"{listing(other.joint_names)} there"
+                f"{listing(other.joint_names)} in the recording, {listing(robot.joint_names)} in "
+                "the node"
             )
         q = robot.random(NUM_COMPARED, np.random.default_rng(0))
         found = [pose_errors(*pair) for pair in zip(robot.fk(q), other.fk(q), strict=True)]
@@ -150,7 +154,7 @@ def _read_bag(path: Path) -> Recording:
 
 
 def _is_target(topic: str, role: str) -> bool:
-    """Return whether a topic has targets; if no role is recorded, by the usual names."""
+    """Return whether a topic has targets: by its role, or without a role by ``/target_``."""
     return role == "target" if role else "/target_" in f"/{topic.lstrip('/')}"
 
 
@@ -189,7 +193,7 @@ def _read(path: Path, message: RecordedMessage) -> Any:
     """
     try:
         return deserialize_message(message.data, message_class(message.kind))
-    except Exception as error:  # the type depends on the middleware
+    except Exception as error:  # the type of the exception depends on the middleware
         raise RecordingError(
             f"{path}: a message of {message.topic} is not a {message.kind}: {error}"
         ) from error
@@ -210,7 +214,7 @@ class _JointTable:
         self._rows: list[list[float]] = []
 
     def add(self, t: float, message: Any) -> None:
-        """Add a JointState; positions that are not finite, or without a name, are ignored."""
+        """Add a JointState; ignore it if a position is not finite or has no name."""
         if len(message.name) != len(message.position) or not np.isfinite(message.position).all():
             return
         self._names = self._names or tuple(message.name)
@@ -221,7 +225,11 @@ class _JointTable:
             self._rows.append([self._known[name] for name in self._names])
 
     def _measured_at(self, arrival: float, stamp: float) -> float:
-        """Return the time of a measurement [s]: by its stamp, unless the stamps jump."""
+        """Return the time of a measurement [s], computed from its stamp.
+
+        The stamp is shifted to the time of arrival of the first message; after a jump of the
+        stamps, to the time of arrival of the current message.
+        """
         if self._offset is None or abs(stamp + self._offset - arrival) > MAX_STAMP_DRIFT:
             self._offset = arrival - stamp
         return stamp + self._offset
@@ -235,7 +243,8 @@ class _JointTable:
 def steady_times(stamps: Sequence[int]) -> tuple[Array, list[str]]:
     """Return times that start at 0 and never jump, and notes about jumps of the clock.
 
-    A time before that of the previous message counts as no time; a gap above MAX_GAP as MAX_GAP.
+    If the clock jumps back, the message has the time of the previous message; a gap longer than
+    MAX_GAP is shortened to MAX_GAP.
 
     Args:
         stamps: (k,) times of arrival [ns].
@@ -258,7 +267,7 @@ def steady_times(stamps: Sequence[int]) -> tuple[Array, list[str]]:
 
 
 def _read_csv(path: Path) -> Recording:
-    """Read a table; the target of each line is sent."""
+    """Read a CSV table; each line with a target pose becomes a recorded target."""
     lines, names, damage = read_table(path)
     stamps = [round(1e9 * float(line["t"])) for line in lines]
     times, jumps = steady_times(stamps)

@@ -34,7 +34,8 @@ from dls_ik.servo.joint_motion import MotionLimits
 from dls_ik.servo.joint_spline import JointSpline
 from dls_ik.text import listing
 
-MIN_KNOT_INTERVAL = 0.05  # [s] closer joint positions are not used, as noise would exceed limits
+# Minimum time between points of a trajectory [s]; with closer points, noise exceeds the limits.
+MIN_KNOT_INTERVAL = 0.05
 MAX_REPLAYED_POINTS = 9000  # points of a trajectory; the node accepts 10 000
 REST_PERIOD = 0.05  # [s] period of checks after the last target
 MAX_SETTLE_TIME = 30.0  # [s] maximum time after the last target until the arm is at rest
@@ -43,13 +44,13 @@ STATES_IN_MOTION = ("FOLLOWING", "JOINT_MOTION", "NEAR_SINGULARITY", "LEAVING_SI
 
 
 def match_topics(recording: Recording, source: RunningNode) -> dict[tuple[str, str], str]:
-    """Return the topic of a node for each recorded topic of targets, by topic and type.
+    """Return a topic of the node for each pair of topic and type of the recorded targets.
 
-    The recorded topic is used if the node reads it; otherwise the topic of that name in the
-    namespace of the node, otherwise its only topic of that type.
+    This is the recorded topic if the node reads it; otherwise the topic of the same name in the
+    namespace of the node; otherwise the only topic of the same type that the node reads.
 
     Raises:
-        RecordingError: If the node reads no such topic.
+        RecordingError: If the node reads none of these topics.
     """
     found = {}
     recorded_space = recording.info.namespace
@@ -71,7 +72,7 @@ def match_topics(recording: Recording, source: RunningNode) -> dict[tuple[str, s
 
 
 def _agree(recorded: str, read: str) -> bool:
-    """Return whether a node that reads a type also reads a recorded type, on the same topic."""
+    """Return whether the recorded type is the type `read` by the node, or both are twists."""
     return recorded == read or {recorded, read} == {TWIST_KIND, PLAIN_TWIST_KIND}
 
 
@@ -80,8 +81,8 @@ def schedule(
 ) -> list[RecordedTarget]:
     """Return the messages to send, at times from the start [s], without stamps.
 
-    At another speed than 1 twists and joint velocities are multiplied by the speed. Below 1 poses
-    of a stream are interpolated, and other targets repeated, so that the stream does not time out.
+    Twists and joint velocities are multiplied by the speed. At speeds below 1, poses of a stream
+    are interpolated and other targets are repeated, so that the stream does not time out.
 
     Args:
         targets: Recorded targets.
@@ -89,12 +90,12 @@ def schedule(
         timeout: Time without a message after which a stream has ended [s].
 
     Raises:
-        RecordingError: If trajectories are to be replayed at another speed.
+        RecordingError: If the targets contain a trajectory (PoseArray) and `speed` is not 1.
     """
     if speed != 1.0 and any(each.kind == POSES_KIND for each in targets):
         raise RecordingError(
-            "PoseArray targets have no times of their own, so that they are only replayed at "
-            "--speed 1; use --what joints for another speed"
+            f"PoseArray targets contain no times, so they cannot be replayed at speed {speed:g}; "
+            "use --speed 1, or --what joints for another speed"
         )
     begin = targets[0].time
     sent = []
@@ -110,7 +111,11 @@ def schedule(
 
 
 def _prepared(target: RecordedTarget, speed: float) -> Any:
-    """Return a message without a stamp, so that it is not too old, and at the speed of a replay."""
+    """Return a copy of a message for the replay.
+
+    The copy has no stamp, so that the node does not discard it as stale, and its velocities are
+    multiplied by `speed`.
+    """
     message = deepcopy(target.message)
     if hasattr(message, "header"):
         message.header.stamp = Time()
@@ -126,12 +131,15 @@ def _prepared(target: RecordedTarget, speed: float) -> Any:
 def _between(
     first: RecordedTarget, after: RecordedTarget, gap: float, count: int
 ) -> Iterator[RecordedTarget]:
-    """Yield `count` - 1 messages between two messages that are sent `gap` seconds apart."""
+    """Yield `count` - 1 messages between two messages that are sent `gap` seconds apart.
+
+    Poses in the same frame are interpolated; other messages are repeated.
+    """
     is_pose = first.kind == POSE_KIND and (
         first.message.header.frame_id == after.message.header.frame_id
     )
     if first.kind == JOG_KIND and len(first.message.displacements):
-        return  # each message is a motion of its own
+        return  # a repeated displacement would be a second motion
     for k in range(1, count):
         message = first.message
         if is_pose:
@@ -208,12 +216,12 @@ def joint_trajectory(
 
     Args:
         recording: Recording with joint positions.
-        names: (n,) names in messages of the joints from base to tip.
+        names: (n,) joint names of the node from base to tip, as in messages.
         speed: Factor of the speed.
         limits: Limits of the node.
 
     Returns:
-        Trajectory, and the factor of all times that the limits require, 1 if they require none.
+        Trajectory, and the factor by which it was slowed down to keep the limits, at least 1.
 
     Raises:
         RecordingError: If the recording has no motion of these joints.

@@ -124,7 +124,8 @@ class RunningNode:
         """Robot of the node, or the robot that the user chose, with its URDF.
 
         Raises:
-            DlsIkError: If the robot is not known; a file that the node names is not opened.
+            DlsIkError: If the robot is not known, for example because the node read it from a file,
+                which the client does not open.
         """
         return served_robot(
             lambda: self.parameters,
@@ -140,12 +141,12 @@ class RunningNode:
 
     @property
     def message_names(self) -> tuple[str, ...]:
-        """Names in messages (n,) of the joints from base to tip."""
+        """Joint names (n,) from base to tip, as in messages."""
         called = {ours: theirs for theirs, ours in self.joints.robot_names.items()}
         return tuple(called.get(name, name) for name in self.described.robot.joint_names)
 
     def info(self) -> tuple[RecordingInfo, str]:
-        """Return the information for a recording, and why the robot is missing in it, if it is."""
+        """Return the information for a recording, and why it has no robot; empty if it has one."""
         roles = {topic: role for (topic, _), role in self.roles.items()}
         try:
             base, tip = first_ends(self.parameters)
@@ -188,7 +189,7 @@ class RunningNode:
         return topic_roles(self.node, self.name, self.namespace)
 
     def _differs(self, known: dict[tuple[str, str], str]) -> bool:
-        """Return whether the topics of the node are not the known ones."""
+        """Return whether the topics of the node have changed since `known` was found."""
         return self.find_roles() != known
 
     def _wait_for_topics(self) -> dict[tuple[str, str], str]:

@@ -45,8 +45,8 @@ def pose_cells(T: Array | None) -> list[Any]:
 class CsvWriter:
     """Writer of a table; each tip pose of the node is a line.
 
-    The first line is written once joint positions are known. A target in another frame than the
-    tip, and any target that is no pose, has empty cells.
+    Lines are written once joint positions are known. The target of a line is the last target pose;
+    its cells are empty before the first one, and if its frame is not the frame of the tip pose.
 
     Args:
         path: File to create, or to replace.
@@ -123,7 +123,7 @@ def read_table(path: Path) -> tuple[list[dict[str, str]], list[str], str]:
     """Read a CSV file of `dls-ik record` or of `dls-ik stream --record`.
 
     Returns:
-        Lines by column, names of the joints, and what is lost if the last line is cut off.
+        Lines by column, names of the joints, and a text if the last line is cut off, else empty.
 
     Raises:
         ValueError: If the file is not such a table.
@@ -140,7 +140,9 @@ def read_table(path: Path) -> tuple[list[dict[str, str]], list[str], str]:
         lines, damage = lines[:-1], "the last line is cut off"
     bad = [i for i, line in enumerate(lines, 2) if not _is_line(line, header)]
     if bad:
-        raise ValueError(f"line {bad[0]} has another number of values, or a word for a number")
+        raise ValueError(
+            f"line {bad[0]} must have {len(header)} values: finite numbers, except the state"
+        )
     return lines, header[len(fixed) :], damage
 
 

@@ -47,12 +47,12 @@ PUBLISHED_ROLES = {
     JOINTS_KIND: COMMAND_ROLE,
     POSE_KIND: TIP_ROLE,
 }
-# The node computes these topics only for subscribers; they follow from the joint states.
+# Topics that are not recorded: the node computes them from the joint states, for subscribers only.
 MEASURED_TOPICS = ("current_pose", "current_twist")
-POSTURE_TOPIC_NAME = "posture"  # joint positions that are a wish, not a state
-TARGET_JOINT_NAME = "target_joint"  # joint positions that are a target
+POSTURE_TOPIC_NAME = "posture"  # preferred joint positions, in JointState messages
+TARGET_JOINT_NAME = "target_joint"  # target joint positions, in JointState messages
 JOINT_STATES_NAME = "joint_states"
-INFO_TOPIC = "recording"  # topic in the namespace of the node's name, with a RecordingInfo
+INFO_TOPIC = "recording"  # topic below the full name of the node, with a RecordingInfo as JSON
 
 
 def full_name(namespace: str, name: str) -> str:
@@ -90,10 +90,11 @@ def topic_roles(node: Node, name: str, namespace: str) -> dict[tuple[str, str], 
 
 
 def joint_topic(roles: Mapping[str, str]) -> str:
-    """Return the topic of the positions of the joints: measured ones, otherwise commands.
+    """Return the topic of the measured joint positions, or else that of commanded positions.
 
     Args:
-        roles: Role by topic, of topics with joint states; empty: usual name.
+        roles: Role of each topic of type JointState. Without a topic of measured or commanded
+            positions, ``joint_states`` is returned.
     """
     measured = [topic for topic, role in roles.items() if role == STATE_ROLE]
     commands = [topic for topic, role in roles.items() if role == COMMAND_ROLE]

@@ -6,7 +6,7 @@ import numpy as np
 
 from dls_ik.core.types import Array
 
-CORRECTION_GAIN = 2.0  # [1/s] velocity of the correction per deviation of the arm
+CORRECTION_GAIN = 2.0  # [1/s] correcting velocity divided by the deviation of the arm
 MAX_CORRECTION_SHARE = 0.2  # largest correction, as a share of the velocity limits
 FAST = 1e6  # [rad/s or m/s] replaces infinite limits
 
@@ -14,8 +14,8 @@ FAST = 1e6  # [rad/s or m/s] replaces infinite limits
 class DriveVelocity:
     """Velocity that is sent to the drives, within limits of velocity and acceleration.
 
-    A drive that takes velocities drifts from the command, because cycles are not exactly periodic.
-    The deviation of the measured arm is therefore corrected slowly.
+    An arm whose drives receive velocities drifts from the commanded positions, because cycles are
+    not exactly periodic. The deviation of the measured positions is therefore corrected slowly.
 
     Args:
         period: Period of the loop [s].

@@ -73,8 +73,8 @@ def _by_name(names: Sequence[str], values: Sequence[float], field: str) -> dict[
     """
     if not names or len(names) != len(values):
         raise JointValueError(
-            f"a message must have names of joints and one of {field} for each; got {len(names)} "
-            f"names and {len(values)} {field}"
+            f"a message must name at least one joint, and have as many {field} as names; got "
+            f"{len(names)} names and {len(values)} {field}"
         )
     twice = sorted({name for name in names if list(names).count(name) > 1})
     if twice:

@@ -312,7 +312,7 @@ class CommandTypeService:
 
     Args:
         node: Node of the service.
-        targets: Buffer that ignores targets of other types from then on.
+        targets: Buffer that accepts only the selected type of targets after a call.
         cycle: Cycle of the servo loop; the arm stops when the type changes.
         selects: Whether the service selects a type. False: it succeeds without an effect, and the
             arm follows the newest target of any type.
@@ -565,7 +565,7 @@ class ServoLoop:
     def _drive_velocity(self, report: CycleReport, now: float) -> Array | None:
         """Return the velocity (n,) for drives that take velocities; None without such drives.
 
-        The arm is not corrected in states after which no further command follows.
+        Drift is not corrected in a state after which no further command follows.
         """
         arm, output = report.arm, report.output
         if arm is None or output is None or not self._outputs.has_velocity_array:

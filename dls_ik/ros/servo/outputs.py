@@ -216,9 +216,9 @@ class PositionArrayOutput:
 class VelocityArrayOutput:
     """Message type Float64MultiArray: joint velocities, in the order of the receiving controller.
 
-    The velocities are the mean velocities of the command in the cycle, so that an arm that moves at
-    each of them for one period reaches the commanded positions, and corrections of drift
-    (:class:`.DriveVelocity`).
+    Each velocity is the mean velocity of the command in the cycle plus a correction of drift
+    (:class:`.DriveVelocity`). An arm that moves at the mean velocities for one period reaches the
+    commanded positions.
 
     Args:
         spec: Joint names and period.
@@ -381,7 +381,8 @@ class Outputs:
             velocity: (n,) joint velocities in the order of the chain [rad/s or m/s].
             stamp: Time of the command [ns].
             knots: Points of a trajectory message; None: one point, the command.
-            drive: (n,) velocities of an array of velocities [rad/s or m/s]; None: `velocity`.
+            drive: (n,) velocities for outputs of type velocity_array [rad/s or m/s]; None:
+                `velocity`.
         """
         drive = (velocity if drive is None else drive)[self._order]
         q, velocity = q[self._order], velocity[self._order]

@@ -518,7 +518,7 @@ class Simulation:
             self._parameters = parameters
 
     def command(self, path: Path | VelocityCommand, now: float) -> None:
-        """Follow a path that was received at the time `now` [s]."""
+        """Follow a path or velocities that were received at the time `now` [s]."""
         with self._lock:
             self._arm.command(path, now)
 

@@ -213,7 +213,7 @@ class PhysicalArm:
         self._library.mj_forward(model, data)
 
     def command(self, path: Path | VelocityCommand, now: float) -> None:
-        """Follow a path from the time `now` [s] on; the path replaces the previous command."""
+        """Follow a path or velocities from the time `now` [s] on, instead of the last command."""
         self._commands.add(path, now)
 
     def advance(self, now: float) -> None:
