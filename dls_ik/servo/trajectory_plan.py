@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dls_ik.core.jit import MissingKernelError
 from dls_ik.core.se3 import difference, moved
 from dls_ik.core.types import Array, Indices
 from dls_ik.errors import SceneError
@@ -138,8 +139,10 @@ class TrajectoryPlanner:
                 return plan()
             except AbandonedError:
                 return TrajectoryPlan()
-            except SceneError as error:  # an exact check needs a library that is not installed
-                return TrajectoryPlan(None, f"the trajectory could not be checked: {error}")
+            except (SceneError, MissingKernelError) as error:
+                # An exact check needs a library, or kernels are still being compiled. The arm
+                # follows the trajectory without a plan.
+                return TrajectoryPlan(None, f"the trajectory was not planned: {error}")
 
         return submit(self._executor, work)
 

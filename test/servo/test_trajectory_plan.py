@@ -10,6 +10,8 @@ from branch_line import LINE, START, line
 from drive import WAM, Drive
 
 from dls_ik import PlanningScene, RobotModel
+from dls_ik.core.jit import MissingKernelError
+from dls_ik.errors import SceneError
 from dls_ik.model.rotations import transform
 from dls_ik.servo import ServoState
 from dls_ik.servo.targets import TrajectoryTarget
@@ -133,6 +135,23 @@ def test_abandoned_search_ends_with_an_empty_plan():
     executor.work()
     assert first.result() == TrajectoryPlan()
     assert second.result().guide is not None
+
+
+@pytest.mark.parametrize(
+    "error",
+    [SceneError("no library"), MissingKernelError(lambda: None, ())],
+    ids=["scene", "kernel"],
+)
+def test_trajectory_is_followed_without_a_plan_if_planning_is_not_possible(error, monkeypatch):
+    def refuse(*_):
+        raise error
+
+    monkeypatch.setattr(TrajectoryPlanner, "search", refuse)
+    drive = Drive(START).trajectory(LINE, 0.2)
+    drive.run(1.0)
+    assert drive.last.message.endswith(f"the trajectory was not planned: {error}")
+    assert ServoState.FAULT not in drive.states
+    assert drive.last.velocity.any()
 
 
 def test_target_that_replaces_a_trajectory_cancels_its_plan():
