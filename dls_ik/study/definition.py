@@ -37,7 +37,6 @@ METRICS = {
 LARGER_IS_BETTER = ("isotropy", "margin")
 STUDY_TASKS = ("pose", "position", "pointing")
 DIGESTS_KEY = "kinematics_sha256"  # entry of study.json
-STUDY_SUFFIXES = (".toml", ".json")
 MAX_FILE_BYTES = 1_000_000  # maximum size of the file of a study
 MAX_PAIRS = 1_000_000
 MAX_STUDY_METHODS = 1000

@@ -102,7 +102,7 @@ class _Bench(NamedTuple):
 
     robot: RobotModel
     task: Task
-    solvers: list[IkSolver | str]  # or the reason why a variant does not support the robot
+    solvers: list[IkSolver | str]  # Otherwise the reason why a variant does not support the robot
     pairs: dict[str, tuple[Array, Array, Array]]  # starts, goals and target poses by case
 
 
