@@ -24,7 +24,10 @@ TREMOR_FREQUENCY, TREMOR_POSITION, TREMOR_ANGLE = 10.0, 3e-4, 2e-3  # [Hz], [m],
 OUTSIDE = np.radians(5.0)  # [rad or m] start outside a joint limit
 REACH_FACTOR = 1.3  # distance of the farthest target from the base, as a multiple of the reach
 LONGEST_DROPOUT_MOTION = 7.0  # [s] maximum duration of the motion with a dropout
-RELEASED_AFTER, RELEASED_CYCLES = 270, 60  # [cycles] lengths of a motion, and of the release after it
+RELEASED_AFTER, RELEASED_CYCLES = (
+    270,
+    60,
+)  # [cycles] lengths of a motion, and of the release after it
 DROPOUT, DROPOUT_SPEED = 0.15, 0.3  # [s]; [m/s] mean speed, lower if a joint would be too fast
 
 

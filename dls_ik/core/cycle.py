@@ -66,7 +66,7 @@ def run_cycle(
     follow_records(chain, methods, state, T_d.reshape((1, 4, 4)), dt)
     copy(state.q, rows[0])
     copy(state.limit_activation, rows[1])
-    copy(state.observed, figures)
+    copy(state.observed, figures[:4])
     motion = 0.0
     for j in range(n):
         v_r[j] = (rows[0, j] - before[j]) / dt

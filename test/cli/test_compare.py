@@ -55,7 +55,7 @@ def test_a_file_of_poses_is_followed_from_its_first_pose(tmp_path):
         ("wam --rate 5", "need a file of poses as --path"),
         ("wam --seed 0", "need a file of poses as --path"),
         ("wam --method ,", "--method"),
-        ("wam --method KDL_lma", "no single steps; use dls-ik solve or bench"),
+        ("wam --method KDL_lma", "no single steps; use dls-ik solve or study"),
         ("wam --method svg", "did you mean svf"),
         ("wam --set nu=-1", "nu (SVF: shape factor) must be"),
         ("puma560 --method ta", "needs a redundant arm"),

@@ -287,7 +287,7 @@ def run_commands():
             ("collisions", "wam", "--samples", "50"),
             ("compare", "wam", "--plot", f"{folder}/compare.png"),
             ("compare", "wam", "--path", "reach", "--method", "dls,odls"),
-            ("bench", "wam", "--samples", "5"),
+            ("study", "wam", "--method", "auto,svf", "--pairs", "5"),
             ("methods",),
             ("reproduce", "figure-6"),
         ):  # fmt: skip
