@@ -258,7 +258,7 @@ def test_bad_options_are_refused(solver, options, words):
 
 def test_paths_that_cannot_be_timed_are_refused(solver):
     T, path = corner_path(solver, 2)
-    with pytest.raises(OptionError, match="two different poses"):
+    with pytest.raises(OptionError, match="at least two poses with different joint positions"):
         time_path(solver, T[:1], path.q[:1])
     with pytest.raises(OptionError, match="5 x 7 finite numbers"):
         time_path(solver, T, path.q[1:])

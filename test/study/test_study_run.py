@@ -116,11 +116,12 @@ def test_method_that_supports_one_robot_has_rows_for_this_robot_only():
 # Command
 
 
-def test_command_prints_tables_and_json():
+def test_command_prints_tables_and_json(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")  # wide enough for one row per method
     words = ("study", "wam", "--method", "auto,jd", "--pairs", 20, "--case", "far,near")
     lines = [line.split() for line in dls_ik(*words).stdout.splitlines()]
     assert ["wam,", "far:", "20", "pairs,", "seed", "0"] in lines
-    assert any(words[:3] == ["auto", "100.0", "%"] for words in lines)
+    assert any(row[:3] == ["auto", "100.0", "%"] for row in lines), lines
     found = document(*words)
     assert found["study"]["pairs"] == 20
     assert [each["method"] for each in found["summary"]] == ["auto", "jd"] * 2
