@@ -40,10 +40,10 @@ class Cycles:
         self.now = time.monotonic()
         self.gap = 0.0
 
-    def _take(self, q, velocity, stamp, knots=None):
+    def _take(self, q, velocity, stamp, knots=None, *rest):
         if self.is_failing == "output":
             raise RuntimeError("no room")
-        self._publish(q, velocity, stamp, knots)
+        self._publish(q, velocity, stamp, knots, *rest)
         stop = self.loop.cycle._arm.controller.stop_path(DT)
         self.sent.append((self.now, q.copy(), velocity.copy(), stop))
 
