@@ -73,7 +73,7 @@ def session(wam_node, tmp_path_factory):
     folder = tmp_path_factory.mktemp("sessions")
     files = [folder / f"session{suffix}" for suffix in (".mcap", ".bag", ".csv")]
     recordings = [Recording(file) for file in files]
-    command("stream", "--circle", "0.05", "--period", "1", "--wait", "60")
+    command("stream", "--circle", "0.05", "--period", "4", "--wait", "60")
     numbers = signal.SIGINT, signal.SIGTERM, signal.SIGINT
     for recording, number in zip(recordings, numbers, strict=True):
         code, out, err = recording.end(number)
@@ -89,7 +89,7 @@ def fresh(wam_node):
     settings = ("-p", "robot:=wam", "-p", "acceleration:=[10.0]", "-p", home)
     with NodeProcess("-r", "__ns:=/fresh", *settings) as node, Client("/fresh") as client:
         node.wait_for_line("the stream keeps")
-        yield client.listen(JointState, "joint_states"), client
+        yield client.listen(JointState, "joint_states", 10), client  # few old messages wait
 
 
 def now(fresh):
