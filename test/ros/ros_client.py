@@ -28,7 +28,6 @@ UNNAMED = "_NODE_NAMESPACE_UNKNOWN_/_NODE_NAME_UNKNOWN_"
 ANEW = 20.0  # [s]
 ENDED = 10.0  # [s] a node that has not exited by then is killed
 MAX_SENDS = 10  # times that a target is sent to a node that stalls
-KEPT = 1000  # messages that wait for this process on a busy machine
 SOON = 120.0  # [s] all other waits, long enough for a busy machine
 
 
@@ -202,8 +201,8 @@ class Client:
         for send in (partial(asker.solve_async, np.eye(4)), asker.fk_async):
             self._first_answer(send, READY, "an answer to an IkClient")
 
-    def listen(self, message_type, topic, qos=KEPT):
-        """Return a list that receives the messages of a topic, also while this process waits."""
+    def listen(self, message_type, topic, qos=10):
+        """Return a list that receives the messages of a topic."""
         inbox = []
         self.node.create_subscription(message_type, topic, inbox.append, qos)
         return inbox

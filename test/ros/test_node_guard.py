@@ -217,7 +217,7 @@ def test_min_distance_that_links_cannot_keep_holds_targets_with_a_reason(private
     ):
         process.wait_for_line("ERROR", "the stream accepts no targets", "min_distance", "wam_")
         statuses = client.listen(moveit.ServoStatus, "dls_ik/status")
-        states = client.listen(JointState, "joint_states")
+        states = client.listen(JointState, "joint_states", 1000)  # none may be lost
         client.publisher(PoseStamped, "target_pose", 1).publish(stamped(shifted(y=0.1)))
         client.spin_until(lambda: len(states) > 50, what="the arm at rest")
         assert all(not any(state.velocity) for state in states)
@@ -235,7 +235,7 @@ def test_without_geometry_required_avoidance_holds_and_auto_follows(mode, privat
         node(f"/{mode}", robot=file, stream_avoid_collisions=mode) as process,
     ):
         statuses = client.listen(moveit.ServoStatus, "dls_ik/status", 100)
-        states = client.listen(JointState, "joint_states")
+        states = client.listen(JointState, "joint_states", 1000)  # none may be lost
         targets = client.publisher(PoseStamped, "target_pose", 1)
         process.wait_for_line("has no <collision> geometry")
         targets.publish(stamped(shifted(y=0.1)))
