@@ -354,7 +354,7 @@ def pose_columns(feature: str, names: list[str]) -> PoseColumns:
     forms = " or ".join(",".join(rotation) for rotation in ROTATION_FORMS)
     raise DatasetError(
         f"{feature} has no pose: its columns must be named x,y,z and {forms}, with or without "
-        f"'{POSE_PREFIX}'; got {listing(names) or 'no names'}; give them by --names"
+        f"'{POSE_PREFIX}'; got {listing(names)}; give them by --names"
     )
 
 
@@ -378,7 +378,7 @@ def joint_columns(
     if missing:
         raise DatasetError(
             f"{feature} has no column for {listing(missing)}; its columns: "
-            f"{listing(names) or 'no names'}; name them by --names, or joints by --map "
+            f"{listing(names)}; name them by --names, or joints by --map "
             f"{robot.joint_names[0]}={plain[0] if plain else 'COLUMN'}"
         )
     return [plain.index(name) for name in wanted]

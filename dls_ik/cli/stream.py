@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 import numpy as np
 from rich.console import Console
-from rich.live import Live
 from rich.text import Text
 
 from dls_ik.cli import bag, output
 from dls_ik.cli.node_robot import RobotPicture, described_urdf, robot_to_draw
 from dls_ik.cli.options import POSITIVE, SECONDS_RANGE, Vector, text_option
 from dls_ik.cli.pose import ChosenPose, PoseFile, pose_options, read_poses, warn_far_poses
-from dls_ik.cli.terminal import stdout_console
+from dls_ik.cli.terminal import status_line, stdout_console
 from dls_ik.model.rotations import inverse
 from dls_ik.tables import print_pairs
 from dls_ik.text import scaled
@@ -35,7 +34,6 @@ MAX_TARGETS = 10**7
 MAX_SPEED = 1e3  # [m/s, rad/s] bound on each component of a twist
 RUN_IN_SHARE = 0.25  # duration of the motion between centre and circle, relative to a period
 PLANE_AXES = {"xy": (0, 1), "xz": (0, 2), "yz": (1, 2)}  # indices of the axes of each plane
-LINE_PERIOD = 0.1  # period of updates of the line on stderr [s]
 GREEN_STATES = ("FOLLOWING", "REACHED", "JOINT_MOTION")  # states shown in green
 BAG = ".bag"
 
@@ -194,27 +192,12 @@ def _live_line(publisher: TargetPublisher, rate: float) -> Iterator[Callable[[],
 
         yield print_once
         return
-    live = Live(console=console, transient=True, auto_refresh=False)
-    begin = last = time.monotonic()
-
-    def update() -> None:
-        nonlocal last
-        now = time.monotonic()
-        if now - last >= LINE_PERIOD:
-            last = now
-            line = _status_line(publisher, now - begin)
-            line.truncate(console.width)
-            live.update(line, refresh=True)
-
-    try:
-        with output.defer_sigint():  # rich cannot stop a display that is only half started
-            live.start()
-        yield update
-    finally:
-        live.stop()
+    begin = time.monotonic()
+    with status_line(console) as show:
+        yield lambda: show(lambda: _status_text(publisher, time.monotonic() - begin))
 
 
-def _status_line(publisher: TargetPublisher, seconds: float) -> Text:
+def _status_text(publisher: TargetPublisher, seconds: float) -> Text:
     """Return the status line: elapsed `seconds` [s], state, errors, and rate of the targets."""
     row = publisher.monitor.rows[-1]
     position, rotation = row.errors()

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
-from rich.live import Live
 from rich.text import Text
 
 from dls_ik.cli import output
 from dls_ik.cli.options import SECONDS_RANGE, text_option
-from dls_ik.cli.terminal import stdout_console
+from dls_ik.cli.terminal import status_line, stdout_console
 from dls_ik.tables import print_table
 from dls_ik.text import listing
 
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from dls_ik.ros.teleop_node import Update
     from dls_ik.teleop import Device, Teleop, TeleopCommand, TeleopConfig
 
-LINE_PERIOD = 0.1  # [s] period of updates of the line on stderr
 
 LISTING_TIME = 1.0  # [s] time in which publishers of topics are discovered
 TOPIC_TYPES = {"joy": "sensor_msgs/msg/Joy", "tracker": "geometry_msgs/msg/PoseStamped"}
@@ -81,7 +79,7 @@ def teleop(
             closing(opened or _open_topics(config, publisher)) as used,
         ):
             click.echo(f"{_usage(config)}; device: {used.name}; Ctrl-C ends", err=True)
-            with _status_line() as update:
+            with _status_updates() as update:
                 run(publisher, used, config, ended, update)
     except NOT_THERE as error:
         output.exit_with(str(error), output.EXIT_MISSING)
@@ -154,53 +152,41 @@ def _usage(config: TeleopConfig) -> str:
 
 
 @contextmanager
-def _status_line() -> Iterator[Update]:
+def _status_updates() -> Iterator[Update]:
     """Yield a function that updates a status line on stderr.
 
     If stderr is no terminal, the function prints a line when the state changes.
     """
     console = Console(stderr=True)
-    last: list[Any] = [0.0, None]
-
-    def text(command: TeleopCommand, teleop: Teleop) -> str:
-        frame = "tool" if teleop.in_tool else "base"
-        state = "moving" if command.is_active else "idle"
-        note = f": {command.note}" if command.note else ""
-        return f"{state} ({frame}, speed {teleop.speed:.0%}){note}"
-
-    if not console.is_terminal:
-
-        def print_change(command: TeleopCommand, teleop: Teleop) -> None:
-            line = text(command, teleop)
-            if line != last[1]:
-                last[1] = line
-                click.echo(line, err=True)
-
-        yield print_change
+    if console.is_terminal:
+        with status_line(console) as show:
+            yield lambda command, teleop: show(lambda: Text(_status_text(command, teleop)))
         return
-    live = Live(console=console, transient=True, auto_refresh=False)
+    last = ""
 
-    def update(command: TeleopCommand, teleop: Teleop) -> None:
-        now = time.monotonic()
-        if now - last[0] >= LINE_PERIOD:
-            last[0] = now
-            line = Text(text(command, teleop))
-            line.truncate(console.width)
-            live.update(line, refresh=True)
+    def print_change(command: TeleopCommand, teleop: Teleop) -> None:
+        nonlocal last
+        line = _status_text(command, teleop)
+        if line != last:
+            last = line
+            click.echo(line, err=True)
 
-    try:
-        with output.defer_sigint():  # rich cannot stop a display that is only half started
-            live.start()
-        yield update
-    finally:
-        live.stop()
+    yield print_change
+
+
+def _status_text(command: TeleopCommand, teleop: Teleop) -> str:
+    """Return the status: whether the arm moves, frame, speed, and a note."""
+    frame = "tool" if teleop.in_tool else "base"
+    state = "moving" if command.is_active else "idle"
+    note = f": {command.note}" if command.note else ""
+    return f"{state} ({frame}, speed {teleop.speed:.0%}){note}"
 
 
 # Connected devices
 
 
 def _print_devices(namespace: str) -> None:
-    """Print a table of the kinds of devices, what each needs, and what is connected."""
+    """Print a table of the kinds of devices, their requirements, and the connected devices."""
     from dls_ik.teleop.config import DEVICES
     from dls_ik.teleop.gamepad import find_gamepads
     from dls_ik.teleop.spacemouse import find_spacemice

@@ -8,11 +8,14 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
+from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.text import Text
 
 from dls_ik.cli.output import defer_sigint
 from dls_ik.tables import print_pairs, print_table, table_of, table_width
@@ -20,6 +23,7 @@ from dls_ik.tables import print_pairs, print_table, table_of, table_width
 if TYPE_CHECKING:
     from dls_ik.reproduce.experiment import Item
 
+LINE_PERIOD = 0.1  # [s] period of updates of a status line
 FILE_WIDTH = 110  # [characters] width of output that goes to a file
 BAR_DELAY = 2.0  # [s] time after which progress bars are shown
 HOUR, DAY = 3600.0, 86400.0  # [s]
@@ -77,6 +81,32 @@ def figure(value: float, digits: int = 3) -> str:
 def limit(value: float) -> str:
     """Return a joint limit as text; an infinite limit is "none"."""
     return f"{value:.4f}" if math.isfinite(value) else "none"
+
+
+@contextmanager
+def status_line(console: Console) -> Iterator[Callable[[Callable[[], Text]], None]]:
+    """Yield a function that shows a text in a line at the end of a terminal.
+
+    The function may be called often: it computes and shows the text once per `LINE_PERIOD`.
+    """
+    live = Live(console=console, transient=True, auto_refresh=False)
+    last = time.monotonic()
+
+    def show(make_text: Callable[[], Text]) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= LINE_PERIOD:
+            last = now
+            line = make_text()
+            line.truncate(console.width)
+            live.update(line, refresh=True)
+
+    try:
+        with defer_sigint():  # rich cannot stop a display that is only half started
+            live.start()
+        yield show
+    finally:
+        live.stop()
 
 
 class ProgressBars:

@@ -143,7 +143,7 @@ def find_waypoint(waypoints: dict[str, Any], name: str, file: str) -> dict[str, 
         WaypointError: If the file has no waypoint of this name.
     """
     if name not in waypoints:
-        hint = did_you_mean(name, waypoints) or f"waypoints: {listing(waypoints) or 'none'}"
+        hint = did_you_mean(name, waypoints) or f"waypoints: {listing(waypoints)}"
         raise WaypointError(f"{file} has no waypoint {quoted(name)}; {hint}")
     found: dict[str, Any] = waypoints[name]
     return found

@@ -140,7 +140,7 @@ class TopicDevice:
         self._pose = time.monotonic(), T
 
     def _find_rivals(self) -> str:
-        """Return a text about a topic with several publishers; empty if there is none."""
+        """Return a text about a topic with several publishers, or an empty text."""
         for topic in self._topics:
             if self._node.count_publishers(topic) > 1:
                 words = publisher_words(self._node, topic)
@@ -195,7 +195,7 @@ def run(
 
 
 def _find_rival(node: Node) -> str:
-    """Return a text about another teleoperation in the same namespace; empty if there is none."""
+    """Return a text about another teleoperation in this namespace, or an empty text."""
     own = node.get_name(), node.get_namespace()
     if node.get_node_names_and_namespaces().count(own) < 2:
         return ""

@@ -136,7 +136,7 @@ def find_frame(
     pairs = [frame.name for frame in frames if frame.reference is not None]
     raise OptionError(
         f"no task gives the pose of {tip!r} relative to {quoted(reference)} a target; relative "
-        f"targets: {listing(pairs) or 'none'}; add FrameTask({tip!r}, T, reference={reference!r}) "
+        f"targets: {listing(pairs)}; add FrameTask({tip!r}, T, reference={reference!r}) "
         "to the stack"
     )
 

@@ -360,8 +360,8 @@ def _with_more_points(
 ) -> _Points:
     """Return points with one more point in use within each of the given pieces of a spline.
 
-    In each piece, this is the middle one of the unused points; if there is none, the solver finds
-    a new point.
+    The new point of a piece is the middle one of its unused points; if all are used, the solver
+    finds a new point.
 
     Raises:
         DlsIkError: If poses between the given ones have no joint positions near the spline.

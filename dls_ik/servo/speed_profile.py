@@ -25,9 +25,6 @@ MIN_NODES = 600  # number of intervals of equal size in z, before the knots of t
 MIN_NODE_DISTANCE = 1e-5  # minimum distance of two nodes in z
 MAX_LENGTH_RATIO = 2.5  # maximum ratio of the lengths of two neighbouring intervals
 MAX_VELOCITY = 1e6  # [rad/s or m/s] replaces missing velocity limits
-END_SHARE = (
-    0.85  # share of the accelerations that is used one node after the start and before the end
-)
 MIN_SPLIT_TIME = 3e-4  # [s] shorter intervals are not divided further
 NUM_PARTS = 4  # parts into which an interval with an excess is divided
 END_MARGIN = 1.06  # factor of the derivatives at both ends, where accelerations peak between points

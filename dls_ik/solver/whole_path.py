@@ -58,8 +58,8 @@ MIN_GROWTH = 1.25
 EXPLORATION_BUDGET = 1_000_000  # number of attempts after which no further round starts
 MAX_EXPLORED_JUMPS = 30  # maximum number of reconfigurations around which candidates are added
 # For an arm without redundancy: random starts per pose, maximum number of rounds, and maximum
-# number of candidates of a pose. A pose at a singularity has infinitely many solutions; six joints
-# with limits of +-2 pi give at most 16 * 2^6 regular solutions.
+# number of candidates of a pose. A pose at a singularity has infinitely many solutions. Regular
+# poses have at most 16 * 2^6 solutions if six joints have limits of +-2 pi.
 NUM_BRANCH_STARTS, MAX_BRANCH_ROUNDS, MAX_BRANCHES = 128, 3, 1024
 MISSED_BATCH_SIZE = 64  # number of poses without candidates solved between checks of the timeout
 MAX_CHOICES = 60  # maximum number of repeated choices because of motions that are not continuous

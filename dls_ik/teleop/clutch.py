@@ -105,9 +105,9 @@ class PoseMotion:
         config, self.note = self._config, self._note(now)
         step = difference(self._target, self._wanted(*self._anchor))
         limits = config.linear_speed * speed * dt, config.angular_speed * speed * dt
-        target = moved(self._target, step * _share(step, *limits))
+        target = moved(self._target, step * _bounded_share(step, *limits))
         ahead = difference(tip, target)
-        share = _share(ahead, config.lead, config.lead_angle)
+        share = _bounded_share(ahead, config.lead, config.lead_angle)
         self._target = target
         if share < 1.0:
             self._target = moved(tip, share * ahead)
@@ -140,7 +140,7 @@ class PoseMotion:
 
     def _is_beyond(self, step: Array) -> bool:
         """Return whether a motion (6,) between two poses is a jump of the device."""
-        return _share(step, self._config.jump, self._config.jump_angle) < 1.0
+        return _bounded_share(step, self._config.jump, self._config.jump_angle) < 1.0
 
     def _note(self, now: float) -> str:
         if self._is_frozen(now):
@@ -148,7 +148,7 @@ class PoseMotion:
         return "the device has jumped; jump ignored" if now - self._jumped < NOTE_TIME else ""
 
 
-def _share(step: Array, length: float, angle: float) -> float:
+def _bounded_share(step: Array, length: float, angle: float) -> float:
     """Return the factor, at most 1, by which a motion must be scaled to be within bounds.
 
     Args:

@@ -75,15 +75,15 @@ class OneEuroFilter:
             return self._T
         dt = min(max(now - self._time, MIN_POSE_INTERVAL), MAX_POSE_INTERVAL)
         step = difference(self._T, T)
-        self._velocity += _share(DERIVATIVE_CUTOFF, dt) * (step / dt - self._velocity)
+        self._velocity += _low_pass_share(DERIVATIVE_CUTOFF, dt) * (step / dt - self._velocity)
         for part in (slice(0, 3), slice(3, 6)):
             speed = float(np.linalg.norm(self._velocity[part]))
-            step[part] *= _share(self.min_cutoff + self.beta * speed, dt)
+            step[part] *= _low_pass_share(self.min_cutoff + self.beta * speed, dt)
         self._T, self._time = moved(self._T, step), now
         return self._T
 
 
-def _share(cutoff: float, dt: float) -> float:
+def _low_pass_share(cutoff: float, dt: float) -> float:
     """Return the share of the newest value in a first-order low-pass filter.
 
     Args:

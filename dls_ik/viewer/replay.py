@@ -132,7 +132,7 @@ def read_path(robot: RobotModel, name: str, content: bytes) -> ReplayPath:
     if missing:
         raise PathFileError(
             f"{quoted(name)} has no joint {listing(missing)}; it has "
-            f"{listing([joint for joint in columns if joint != TIME_KEY]) or 'none'}"
+            f"{listing([joint for joint in columns if joint != TIME_KEY])}"
         )
     q = np.stack([columns[joint] for joint in robot.joint_names], axis=1)
     path = joint_path(robot, columns[TIME_KEY], q, name)

@@ -245,7 +245,7 @@ class ServiceClient:
         kind = f"{self._kind.__module__.partition('.')[0]}/srv/{self._kind.__name__}"
         services = self._node.get_service_names_and_types()
         others = [name for name, kinds in services if kind in kinds and name != self.name]
-        known = f"available services of this type: {listing(others) or 'none'}"
+        known = f"available services of this type: {listing(others)}"
         return f"no service {self.name} ({kind}); {known}"
 
     def call(self, wait: float = 0.0, **fields: Any) -> Any:

@@ -70,7 +70,7 @@ class IkAnswer(NamedTuple):
         if missing:
             raise JointValueError(
                 f"the answer does not contain joint {missing[0]!r}; joints in the answer: "
-                f"{listing(self.q) or 'none'}"
+                f"{listing(self.q)}"
             )
         return np.array([self.q[name] for name in joint_names])
 

@@ -273,7 +273,7 @@ class TargetPublisher:
             and name not in (asked, own)
             and self.node.count_subscribers(name)
         ]
-        known = f"subscribed topics of this type: {listing(others) or 'none'}"
+        known = f"subscribed topics of this type: {listing(others)}"
         return f"no node subscribes to {asked} (geometry_msgs/msg/{kind}); {known}"
 
     def _silent(self) -> str:

@@ -225,9 +225,9 @@ def _files(path: Path) -> list[Path]:
         return [path]
     found = [file for file in path.iterdir() if file.suffix in (MCAP_SUFFIX, SQLITE_SUFFIX)]
     if not found:
-        present = listing(sorted(file.name for file in path.iterdir())) or "nothing"
+        present = listing(sorted(file.name for file in path.iterdir()))
         raise RecordingError(
-            f"the folder {path} has no .mcap and no .db3 file; it has {present}; decompress "
+            f"the folder {path} has no .mcap and no .db3 file; its files: {present}; decompress "
             "a compressed bag by ros2 bag convert"
         )
     return sorted(found, key=lambda file: (len(file.name), file.name))

@@ -109,8 +109,7 @@ class JointMotion:
 
     def _straight(self, q: Array) -> JointSpline:
         """Return the fastest straight motion from the current positions to q (n,) [rad or m]."""
-        spline = time_segments(np.array([self.positions(), q]), self.limits)
-        return JointSpline(spline.times, spline.q, spline.v)
+        return time_segments(np.array([self.positions(), q]), self.limits)
 
     def _move_tip(self, T: Array) -> None:
         """Move the tip to a pose ``T_base_tip`` (4, 4) by ~/move_to_pose.

@@ -178,7 +178,7 @@ def _check_definitions(path: Path, messages: Sequence[RecordedMessage]) -> None:
 
 
 def _find_info(messages: Sequence[RecordedMessage]) -> RecordingInfo:
-    """Return the last information about the recorded node; empty information if there is none."""
+    """Return the last stored information about the recorded node, or empty information."""
     texts = [m.data for m in messages if m.kind == TEXT_KIND and m.topic.endswith(f"/{INFO_TOPIC}")]
     if not texts:
         return RecordingInfo()

@@ -65,7 +65,7 @@ def match_topics(recording: Recording, source: RunningNode) -> dict[tuple[str, s
         if not choices:
             raise RecordingError(
                 f"{source.full_name} does not read {topic} ({kind}) of {recording.path}; its "
-                f"topics of this type: {listing(same_kind) or 'none'}"
+                f"topics of this type: {listing(same_kind)}"
             )
         found[topic, kind] = choices[0]
     return found

@@ -219,5 +219,5 @@ class RunningNode:
         others = listing(each for each in nodes if CLIENT_NAME not in each)
         raise ServiceMissingError(
             f"no node {self.full_name} that reads targets; waited {self.patience:g} s; nodes: "
-            f"{others or 'none'}; choose one by --node and --namespace"
+            f"{others}; choose one by --node and --namespace"
         )

@@ -116,7 +116,7 @@ def add_file_objects(
         except DlsIkError as error:
             raise SceneError(f"{change.source}{error}") from error
     objects = [*scene.snapshot.objects, *scene.snapshot.attached]
-    logger.info(escape(f"objects of {change.source}{listing(objects) or 'none'}"))
+    logger.info(escape(f"objects of {change.source}{listing(objects)}"))
     for note in change.notes:
         logger.warning(escape(f"{change.source}{note}"))
     if budget.coarse:

@@ -100,7 +100,7 @@ class PhysicalWorld:
             except DlsIkError as error:
                 raise SceneError(f"{change.source}{error}") from error
             simulation.use_scene(scene)
-            names = escape(listing(scene.objects) or "none")
+            names = escape(listing(scene.objects))
             logger.info(f"loaded the objects of {escape(file)}: {names}")
         if note := physics.solids.note:
             logger.warning(note)
