@@ -13,6 +13,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 from ros_client import SOON, Client, NodeProcess
+from ros_scene import apply, box, removed, world
 from ros_streamer import HOME, positions
 from ros_wam import WAM
 from sensor_msgs.msg import JointState
@@ -180,6 +181,23 @@ def test_waypoints_are_saved_and_reached(fresh, tmp_path):
     assert "of another robot" in err
     _, err = command("waypoint", "go", "far", *node, code=1)
     assert "outside its limits" in err
+
+
+def test_waypoint_behind_an_obstacle_is_reached_around_it(fresh, tmp_path):
+    file = tmp_path / "points.yaml"
+    node = ("--file", file, "--namespace", "fresh")
+    joints = dict(zip(WAM.joint_names, HOME.tolist(), strict=True))
+    sides = {name: {**joints, "wam_j1": q} for name, q in (("left", 0.6), ("right", -0.6))}
+    for each in sides.values():
+        each["wam_j2"] = 1.2
+    file.write_text(yaml.safe_dump({"waypoints": {k: {"joints": v} for k, v in sides.items()}}))
+    command("waypoint", "go", "left", *node)
+    middle = WAM.fk([0.0, *list(sides["left"].values())[1:]])[:3, 3]
+    assert apply(fresh[1], world(box("pole", middle, (0.06, 0.06, 0.06))))
+    _, err = command("waypoint", "go", "right", *node)
+    assert "at right; not straight: 'pole' and" in err
+    assert np.abs(now(fresh) - list(sides["right"].values())).max() < 1e-4
+    assert apply(fresh[1], world(removed("pole")))
 
 
 def test_a_killed_recorder_and_a_full_disk_leave_what_was_written(session, wam_node, tmp_path):

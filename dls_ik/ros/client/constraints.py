@@ -126,6 +126,20 @@ def task_constraints(task: Task | TaskStack | None, T: Array, link: str, frame: 
     return whole
 
 
+def pose_constraints(T: Array, link: str, frame: str) -> Constraints:
+    """Return the constraints for the exact pose of a link.
+
+    Args:
+        T: (4, 4) pose of the link in `frame`.
+        link: Name of the link.
+        frame: Frame of the pose; empty: the root of the robot.
+    """
+    return Constraints(
+        position_constraints=[_position_constraint(Task(), T, link, frame)],
+        orientation_constraints=[_orientation_constraint(Task(), T, link, frame)],
+    )
+
+
 def _one_level(task: Task | TaskStack | None) -> tuple[Task | None, list[FrameTask]]:
     """Return the task of the requested link and the other tasks of a stack of one level.
 

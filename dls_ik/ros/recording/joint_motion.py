@@ -12,7 +12,7 @@ from dls_ik.core.types import Array
 from dls_ik.errors import DlsIkError
 from dls_ik.ros.arm import controller_options
 from dls_ik.ros.client.connection import NoAnswerError, ServiceMissingError, wait_until
-from dls_ik.ros.client.constraints import task_constraints
+from dls_ik.ros.client.constraints import pose_constraints
 from dls_ik.ros.client.target_publisher import ignore_sigint
 from dls_ik.ros.planning.setting import DEFAULT_VELOCITY
 from dls_ik.ros.recording.running_node import RunningNode
@@ -127,7 +127,7 @@ class JointMotion:
                 f"no action {source.full_name}/{MOVE_NAME}, which plans around obstacles; start "
                 "the node with motion_actions:=true"
             )
-        constraints = task_constraints(None, T, self.robot.tip, self.robot.base)
+        constraints = pose_constraints(T, self.robot.tip, self.robot.base)
         request = MotionPlanRequest(goal_constraints=[constraints], allowed_planning_time=5.0)
         result = self._run(action, MoveGroup.Goal(request=request), PLANNING_TIMEOUT)
         if result.error_code.val != result.error_code.SUCCESS:
