@@ -83,6 +83,7 @@ def replay(
             run = prepare(source, motion, recording, speed)
             try:
                 while loop or not passes:
+                    del source.monitor.rows[:-1]  # a pass reads only its own rows
                     go()
                     report = run()
                     passes += 1

@@ -81,8 +81,13 @@ def study(
 
         click.echo(write(asked, Path(write_pairs)), nl=False)
         return
+    from dls_ik.study.statistics import comparisons, scipy_stats, summaries
+
+    if decisions is not None:  # checked before the computation, which may take hours
+        if "time" not in asked.metrics:
+            raise click.UsageError("--decisions needs the metric time; add it by --metric")
+        scipy_stats()
     results = _run(asked, out, scheduler, table_format)
-    from dls_ik.study.statistics import comparisons, summaries
 
     found = summaries(results)
     tests = _or_none(lambda: comparisons(results)) if len(asked.variants) > 1 else []
@@ -146,11 +151,7 @@ def _asked(
             raise click.UsageError("give either one file of a study, or robots")
         if settings or base or tip:
             raise click.UsageError("--set, --base and --tip belong into the file of the study")
-        return (
-            study_of({**read_study(subjects[0]).as_json(), **entries})
-            if entries
-            else read_study(subjects[0])
-        )
+        return read_study(subjects[0], entries)
     if (base or tip) and len(subjects) > 1:
         raise click.UsageError(
             "--base and --tip need one robot; a file of a study has them by robot"

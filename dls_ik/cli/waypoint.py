@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -80,7 +82,6 @@ def go(name: str, file: str, **node: Any) -> None:
     """Move the arm to the joint positions of waypoint NAME, within limits, around obstacles."""
     joints = find_waypoint(read_waypoints(file), name, file)["joints"]
     with output.ros_imports():
-        from dls_ik.ros.client.connection import NOT_THERE
         from dls_ik.ros.recording.joint_motion import JointMotion, MotionRefusedError
     try:
         with _connected(**node) as source:
@@ -91,8 +92,6 @@ def go(name: str, file: str, **node: Any) -> None:
                     f"{listing(joints)}; the node has {listing(names)}"
                 )
             remark = JointMotion(source).move_to(np.array([joints[each] for each in names]))
-    except NOT_THERE as error:
-        output.exit_with(str(error), output.EXIT_MISSING)
     except MotionRefusedError as error:
         output.exit_with(f"refused by the node: {error}", output.EXIT_NO_SOLUTION)
     except KeyboardInterrupt:
@@ -125,13 +124,15 @@ def delete(name: str, file: str) -> None:
     write_waypoints(file, waypoints)
 
 
-def _connected(namespace: str, node: str, patience: float, robot: str | None) -> Any:
-    """Connect to a node, and return the connection; exit if there is no node."""
+@contextmanager
+def _connected(namespace: str, node: str, patience: float, robot: str | None) -> Iterator[Any]:
+    """Yield a connection to a node; exit if there is no node, or the node does not answer."""
     with output.ros_imports():
         from dls_ik.ros.client.connection import NOT_THERE
         from dls_ik.ros.recording.running_node import RunningNode
     try:
-        return RunningNode(namespace, node, patience, own_robot(robot))
+        with RunningNode(namespace, node, patience, own_robot(robot)) as source:
+            yield source
     except NOT_THERE as error:
         output.exit_with(str(error), output.EXIT_MISSING)
 

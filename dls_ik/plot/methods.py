@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dls_ik.core.types import Array
 from dls_ik.errors import OptionError
@@ -206,50 +205,6 @@ ITERATIONS = Measure(
     lambda answer: float(np.mean(answer.iterations)),
     False,
 )
-
-
-def solve_times(
-    times: Mapping[str, ArrayLike],
-    solved: Mapping[str, ArrayLike],
-    title: str = "Poses solved within a time",
-) -> Figure:
-    """Draw the share of k poses that each method has solved, as a curve over the solve time.
-
-    Args:
-        times: Solve times (k,) of the poses [s], by method.
-        solved: Whether each pose (k,) was solved, by method.
-        title: Title of the picture.
-
-    Raises:
-        OptionError: If there is no method, or the shapes do not match.
-        DlsIkError: If matplotlib is not installed.
-    """
-    sizes = [(np.size(times[name]), np.size(solved[name])) for name in times]
-    if not sizes or any(k != answers or k == 0 for k, answers in sizes):
-        raise OptionError(
-            f"times and solved must have the same positive size for each method; got sizes {sizes}"
-        )
-    every = 1e6 * np.concatenate([np.ravel(np.asarray(t, float)) for t in times.values()])
-    end = 1.3 * float(every.max())
-    figure = new_figure(8.0, 4.6)
-    axes = figure.subplots()
-    for k, name in enumerate(times):
-        t = np.asarray(times[name], float)
-        good = np.asarray(solved[name], bool)
-        draw_share(axes, name, 1e6 * t, good, end, **series_look(k))
-    axes.set_xscale("log")
-    axes.set_xlim(0.8 * float(np.percentile(every, 0.5)), end)
-    axes.xaxis.set_major_formatter(lambda t, _: scaled(1e-6 * t, "s", 3))
-    axes.set_ylim(0.0, 102.0)
-    axes.set_title(title, fontsize=13, fontweight="bold", loc="left")
-    plain(axes, "time for a pose", "solved [%]")
-    legend = figure.legend(
-        *axes.get_legend_handles_labels(), loc="outside right upper", frameon=False, fontsize=9,
-        title="method, share solved,\nand time until half of it", title_fontsize=8.5,
-        alignment="left",
-    )  # fmt: skip
-    legend.get_title().set_color(GREY)
-    return figure
 
 
 def draw_share(axes: Axes, name: str, t: Array, good: Array, end: float, **look: Any) -> None:

@@ -102,8 +102,7 @@ def path_title(path: IkPathResult) -> str:
     breaks, missed = path.reconfigurations, np.flatnonzero(~path.success)
     parts = []
     if len(missed):
-        which = "pose" if len(missed) == 1 else "poses"
-        parts.append(f"{len(missed)} of {len(path)} {which} missed, the first is {missed[0]}")
+        parts.append(f"{len(missed)} of {len(path)} poses missed, the first is {missed[0]}")
         pair = path[int(missed[0])].pair_in_the_way
         status = path.statuses[int(missed[0])]
         parts.append(f"{' and '.join(pair)} would collide" if pair else status.explanation)
@@ -156,8 +155,8 @@ def _draw_paths(
     reached = np.where(missed[:, None, None], np.nan, tips)
     for k in range(goals.shape[1]):
         goal, tip = goals[:, k, seen], reached[:, k, seen]
-        for mark in marks:  # the tip leaves the path during a reconfiguration
-            tip = np.insert(tip, mark, np.nan, axis=0) if len(tip) == len(goal) else tip
+        # The tip leaves the path during a reconfiguration
+        tip = np.insert(tip, list(marks), np.nan, axis=0)
         handles += axes.plot(*goal.T, color=ORANGE, linewidth=4.5, zorder=10, label="poses")
         handles += axes.plot(*tip.T, color=BLUE, linewidth=1.4, zorder=11, label="tip")
         handles += axes.plot(

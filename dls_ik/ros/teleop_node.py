@@ -76,8 +76,8 @@ class TopicDevice:
     def __init__(self, node: Node, config: TeleopConfig) -> None:
         self._node, self._log = node, Throttle(node)
         self._joy: tuple[float, Any] | None = None  # arrival [s] and the newest message
-        self._pose: tuple[float, Array] | None = None  # arrival [s] and the newest pose (4, 4)
-        self._count = 0
+        # Arrival [s], the newest pose (4, 4), and the number of poses so far
+        self._pose: tuple[float, Array, int] | None = None
         self._next_check, self._rivals = -np.inf, ""
         self._has_pose = config.has_pose
         self._needs_joy = not config.has_pose or bool(config.hold)
@@ -110,8 +110,8 @@ class TopicDevice:
             {} if joy is None else {k: float(v) for k, v in enumerate(joy[1].axes)}
         )
         pressed = [] if joy is None else [k for k, held in enumerate(joy[1].buttons) if held]
-        T = None if pose is None else pose[1]
-        return DeviceState(min(times), axes, frozenset(pressed), T, self._count)
+        T, count = (None, 0) if pose is None else pose[1:]
+        return DeviceState(min(times), axes, frozenset(pressed), T, count)
 
     def close(self) -> None:
         """Do nothing; the subscriptions end with the node."""
@@ -136,8 +136,8 @@ class TopicDevice:
         except PoseError as error:
             self._log.warn("pose", f"ignored a pose on {self._topics[0]}: {error}")
             return
-        self._count += 1
-        self._pose = time.monotonic(), T
+        count = 1 if self._pose is None else self._pose[2] + 1
+        self._pose = time.monotonic(), T, count
 
     def _find_rivals(self) -> str:
         """Return a text about a topic with several publishers, or an empty text."""

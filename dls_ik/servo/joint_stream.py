@@ -200,9 +200,7 @@ def checked_positions(
             `MAX_POSE_COORDINATE`, or the number of values is wrong.
     """
     q = _checked(given, robot, near)
-    turns = np.array([robot.tree.joint[name].kind == "continuous" for name in robot.joint_names])
-    is_free = turns & ~np.isfinite(robot.lower) & ~np.isfinite(robot.upper)
-    q = q + np.where(is_free, np.round((near - q) / TURN) * TURN, 0.0)
+    q = q + np.where(robot.continuous, np.round((near - q) / TURN) * TURN, 0.0)
     is_named = np.array([
         name not in frozen and (not isinstance(given, Mapping) or name in given)
         for name in robot.joint_names

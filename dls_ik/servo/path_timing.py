@@ -288,9 +288,7 @@ def _on_poses(robot: RobotModel, T: Array, q: Array) -> Array:
 # The spline ---------------------------------------------------------------------------------------
 
 
-def _follow_lines(
-    solver: IkSolver, lines: Lines, q: Array, options: TimingOptions, share: float = SPLINE_SHARE
-) -> _Spline:
+def _follow_lines(solver: IkSolver, lines: Lines, q: Array, options: TimingOptions) -> _Spline:
     """Return a spline along which the tip, at samples, stays within a share of the tolerance.
 
     Raises:
@@ -301,7 +299,7 @@ def _follow_lines(
     used = np.arange(len(at)) % max(1, (len(at) - 1) // MIN_KNOTS) == 0
     used[-1] = True
     points = _Points(at.astype(float), q[moves], used)
-    tolerance = share * np.array([options.path_tolerance, options.rotation_tolerance])
+    tolerance = SPLINE_SHARE * np.array([options.path_tolerance, options.rotation_tolerance])
     for _ in range(MAX_POSE_ROUNDS):
         spline, s = _through(points)
         bad = _far_pieces(solver.robot, lines, spline, points, s, tolerance)

@@ -109,7 +109,8 @@ def fastest_motion(
     for _ in range(MAX_POINT_ROUNDS):
         timed = profile.motion(z)
         h = np.diff(timed.motion.times)
-        excess = _slowdowns(timed.motion, limits) > 1.0 + MAX_LIMIT_EXCESS
+        slowdowns = _slowdowns(timed.motion, limits)
+        excess = slowdowns > 1.0 + MAX_LIMIT_EXCESS
         middle, is_node = profile.middles(z)
         bad = (h > 1.01 * interval) | (excess & (is_node | (h > MIN_LIMIT_INTERVAL)))
         if check is not None:
@@ -118,7 +119,7 @@ def fastest_motion(
         if not bad.any() or len(z) + bad.sum() > MAX_PROFILE_POINTS:
             break
         z = np.sort(np.concatenate([z, middle[bad]]))
-    slower = max(1.0, float(_slowdowns(timed.motion, limits).max()))
+    slower = max(1.0, float(slowdowns.max()))
     return TimedSpline(_at_whole_nanoseconds(timed.motion.stretched(slower)), timed.s)
 
 

@@ -58,12 +58,19 @@ def time_dense_path(path: Array, limits: MotionLimits) -> JointSpline:
 
 
 def _without_repetitions(path: Array) -> Array:
-    """Return the configurations farther than a tolerance from each other, with both ends."""
-    passed = np.cumsum(np.abs(np.diff(path, axis=0)).max(axis=1))
-    kept = np.concatenate([[True], np.diff(passed // SAME_POINT_TOLERANCE, prepend=0.0) > 0.0])
-    if len(path) > 1 and passed[-1] > 0.0 and not kept[-1]:
-        kept[1 + np.flatnonzero(kept[1:])[-1:]] = False
-        kept[-1] = True
+    """Return the configurations farther than a tolerance from the previous one, with both ends.
+
+    Only the first configuration is returned if the path ends there without motion.
+    """
+    kept = [0]
+    for i in range(1, len(path)):
+        if np.abs(path[i] - path[kept[-1]]).max() > SAME_POINT_TOLERANCE:
+            kept.append(i)
+    end = len(path) - 1
+    while len(kept) > 1 and np.abs(path[end] - path[kept[-1]]).max() <= SAME_POINT_TOLERANCE:
+        kept.pop()
+    if (path[end] != path[kept[-1]]).any():
+        kept.append(end)
     return np.asarray(path[kept])
 
 

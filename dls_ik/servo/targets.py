@@ -322,7 +322,8 @@ class PoseTarget:
             self._first_use = now
         velocity, ahead = self._missing_motion(now)
         if self.feed_forward and ahead == 0.0:
-            (T_a, sampled_a, arrived_a), (T_b, sampled_b, arrived_b) = list(self._recent)[-2:]
+            T_a, sampled_a, arrived_a = self._recent[-2]
+            T_b, sampled_b, arrived_b = self._recent[-1]
             velocity = velocity_between(T_a, T_b, sampled_b - sampled_a, self.timeout)
             ahead = min(max(now - sampled_b, 0.0), MAX_EXTRAPOLATION * (arrived_b - arrived_a))
         return moved(self._T, velocity * ahead) if ahead > 0.0 else self._T

@@ -214,7 +214,7 @@ class Tracker:
             dt: Duration of the cycle [s].
         """
         self._is_at_rest = False
-        if self._request is not None or self._motion is not None:
+        if self._request is not None or self._motion is not None or self._plan is not None:
             self._cancel_requests()
             self._request = self._motion = None
         self._resting_target = None
@@ -459,6 +459,7 @@ class Tracker:
 
     def _cancel_requests(self) -> None:
         """Cancel pending planner requests."""
+        self._cancel_plan()
         for pending in self._pending_requests():
             pending.cancel()
 

@@ -111,8 +111,8 @@ class TrajectoryPlanner:
             Ts: (m, 4, 4) poses T_base_tip.
             q: (n,) joint positions before the trajectory [rad or m]; copied.
         """
-        start = q.copy()
-        return self._submit(lambda: self.follow(Ts, start))
+        start, check = q.copy(), self._check()
+        return self._submit(lambda: self.follow(Ts, start, check))
 
     def request_search(self, Ts: Array, q: Array) -> Future[TrajectoryPlan]:
         """Start to search for a joint path through all poses of a trajectory, on any branch.
@@ -121,16 +121,21 @@ class TrajectoryPlanner:
             Ts: (m, 4, 4) poses T_base_tip.
             q: (n,) joint positions before the trajectory [rad or m]; copied.
         """
-        start, number = q.copy(), self._requests
+        start, check = q.copy(), self._check()
+        return self._submit(lambda: self.search(Ts, start, check))
+
+    def _check(self) -> Callable[[int, int], None]:
+        """Return a progress function that raises AbandonedError after :meth:`abandon`."""
+        number = self._requests
 
         def check(done: int, count: int) -> None:
             if number != self._requests:
                 raise AbandonedError
 
-        return self._submit(lambda: self.search(Ts, start, check))
+        return check
 
     def abandon(self) -> None:
-        """End a running search soon; its result is an empty plan."""
+        """End a running request soon; its result is an empty plan."""
         self._requests += 1
 
     def _submit(self, plan: Callable[[], TrajectoryPlan]) -> Future[TrajectoryPlan]:
@@ -146,14 +151,21 @@ class TrajectoryPlanner:
 
         return submit(self._executor, work)
 
-    def follow(self, Ts: Array, q: Array) -> TrajectoryPlan:
-        """Follow a trajectory (m, 4, 4) step by step from q (n,), and return the plan.
+    def follow(
+        self, Ts: Array, q: Array, progress: Callable[[int, int], None] | None = None
+    ) -> TrajectoryPlan:
+        """Follow a trajectory step by step, and return the plan.
+
+        Args:
+            Ts: (m, 4, 4) poses T_base_tip.
+            q: (n,) joint positions before the trajectory [rad or m].
+            progress: Function that is called with the number of reached poses and of all poses.
 
         Raises:
             SceneError: If an exact check of collisions needs a library that is not installed.
         """
         poses, at = self._densified(Ts)
-        missed = self._first_missed(poses, q)
+        missed = self._first_missed(poses, q, progress)
         if missed is None:
             return TrajectoryPlan()
         return TrajectoryPlan(None, f"{_place(at[missed], len(Ts))} is {OTHER_BRANCH}", False)
@@ -201,12 +213,16 @@ class TrajectoryPlanner:
             at.append(k + 1.0)
         return np.ascontiguousarray(poses), np.array(at)
 
-    def _first_missed(self, poses: Array, q: Array) -> int | None:
+    def _first_missed(
+        self, poses: Array, q: Array, progress: Callable[[int, int], None] | None
+    ) -> int | None:
         """Return the index of the first pose (of b, 4, 4) that stepwise motion from q (n,) misses.
 
         The result is None if stepwise motion reaches all poses without jumps and collisions.
         """
         for i, T in enumerate(poses):
+            if progress is not None:
+                progress(i, len(poses))
             result = (self._step if i else self._first).solve(T, q)
             if not result.success or (i and np.abs(result.q - q).max() > MAX_PLANNED_STEP):
                 return i
@@ -220,9 +236,7 @@ class TrajectoryPlanner:
 
     def _turns(self, change: Array) -> Array:
         """Return the full turns (n,) of joints without limits in a joint change (n,) [rad]."""
-        robot = self._robot
-        is_free = np.isinf(robot.upper) & np.isinf(robot.lower) & (np.array(robot.units) == "rad")
-        return np.where(is_free, TURN * np.round(change / TURN), 0.0)
+        return np.where(self._robot.continuous, TURN * np.round(change / TURN), 0.0)
 
     def _whole_path(
         self, poses: Array, q: Array | None, progress: Callable[[int, int], None] | None

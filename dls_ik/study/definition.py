@@ -114,11 +114,12 @@ def _given(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def read_study(path: str | os.PathLike[str]) -> Study:
+def read_study(path: str | os.PathLike[str], changes: Mapping[str, Any] | None = None) -> Study:
     """Read a study from a TOML file, or from the file ``study.json`` of its results.
 
     Args:
         path: The file. Relative paths of robots in a TOML file are relative to its folder.
+        changes: Entries that replace entries of the file, by name.
 
     Raises:
         OptionError: If the file cannot be read, or an entry is not valid.
@@ -132,8 +133,8 @@ def read_study(path: str | os.PathLike[str]) -> Study:
     if not isinstance(found, dict):
         raise OptionError(f"{path} must be a table with robots and methods")
     if "study" not in found:
-        return study_of(found, file.parent)
-    study = study_of(found["study"], file.parent)
+        return study_of({**found, **(changes or {})}, file.parent)
+    study = study_of({**found["study"], **(changes or {})}, file.parent)
     _check_digests(study, found.get(DIGESTS_KEY, {}))
     return study
 

@@ -98,7 +98,7 @@ def _by_robot(results: StudyResults, found: Sequence[Summary]) -> Figure:
             rows = [e for e in found if (e.case, e.method) == (case, label) and e.robot in names]
             x = [names.index(e.robot) + 0.8 * ((v + 0.5) / len(labels) - 0.5) for e in rows]
             look = {"color": series_look(v)["color"], "fmt": _marker(v)}
-            _draw_intervals(axes, x, [e.solved for e in rows], label, True, look)
+            _draw_intervals(axes, x, [e.solved for e in rows], label, look)
         for i in range(1, len(names)):
             axes.axvline(i - 0.5, color="#E6E6E6", linewidth=0.8)
         panel_title(axes, case)
@@ -157,21 +157,18 @@ def _draw_intervals(
     x: Sequence[float],
     intervals: Sequence[Any],
     label: str,
-    is_share: bool,
     look: dict[str, Any],
 ) -> None:
-    """Draw estimates with their intervals as points with vertical bars.
+    """Draw shares with their intervals as points with vertical bars, in percent.
 
     Args:
         axes: Axes to draw in.
         x: Position of each point.
-        intervals: Estimates with intervals.
+        intervals: Shares with intervals.
         label: Label in the legend.
-        is_share: Whether the estimates are shares, which are drawn in percent.
         look: Arguments of ``Axes.errorbar``.
     """
-    factor = 100.0 if is_share else 1.0
-    values = factor * np.array([tuple(each) for each in intervals]).reshape(-1, 3)
+    values = 100.0 * np.array([tuple(each) for each in intervals]).reshape(-1, 3)
     below, above = values[:, 0] - values[:, 1], values[:, 2] - values[:, 0]
     axes.errorbar(
         x, values[:, 0], yerr=np.maximum([below, above], 0.0), label=label, markersize=4,

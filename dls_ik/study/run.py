@@ -160,7 +160,8 @@ def load_results(folder: str | os.PathLike[str], expected: Study | None = None) 
     except Exception as error:  # a damaged file raises errors of many types
         raise OptionError(f"{path} holds no complete study: {error}") from error
     if expected is not None:
-        differing = differences(study.as_json(), expected.as_json())
+        stored = {**study.as_json(), DIGESTS_KEY: about.get(DIGESTS_KEY)}
+        differing = differences(stored, {**expected.as_json(), DIGESTS_KEY: expected.digests()})
         if differing:
             raise OptionError(
                 f"{path} holds another study ({differing}): write to another folder, or remove it"

@@ -128,10 +128,9 @@ class Teleop:
 
         The actions ``faster``, ``slower`` and ``frame`` are executed here.
         """
-        buttons = dict(self.config.buttons)
         new = state.pressed - self._pressed
         self._pressed = state.pressed
-        actions = {name for name in ACTIONS if buttons.get(name) in new}
+        actions = {name for name in ACTIONS if self.config.buttons.get(name) in new}
         if actions & {"faster", "slower"}:
             factor = SPEED_STEP if "faster" in actions else 1.0 / SPEED_STEP
             self.speed = min(max(self.speed * factor, MIN_SPEED_SHARE), MAX_SPEED_SHARE)

@@ -110,6 +110,14 @@ def test_dense_path_along_a_line_is_fast_within_limits_and_stays_on_the_line():
     np.testing.assert_allclose(poses[:, :3, :3], np.broadcast_to(T[:3, :3], (500, 3, 3)), atol=1e-5)
 
 
+def test_path_with_a_tiny_motion_and_back_stands():
+    """Equal configurations with another one in between are merged."""
+    path = np.array([[0.0, 0.0], [0.5e-6, 0.0], [0.0, 0.0]])
+    spline = time_dense_path(path, LIMITS)
+    assert np.isfinite(spline.times).all()
+    assert np.abs(spline.q).max() == 0.0
+
+
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_short_dense_paths_are_timed(count):
     path = HOME + np.linspace(0.0, 0.01, count)[:, None]

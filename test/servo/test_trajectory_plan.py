@@ -162,6 +162,31 @@ def test_target_that_replaces_a_trajectory_cancels_its_plan():
     assert [future.cancelled() for future, _ in executor.works] == [True]
 
 
+def test_pause_and_resume_while_the_plan_waits():
+    executor = Later()
+    drive = Drive(START, executor=executor).trajectory(LINE, 0.2)
+    drive.run(0.1)
+    drive.controller.pause()
+    drive.run(0.1)
+    drive.controller.resume()
+    drive.trajectory(LINE, 0.2).run(0.1)
+    for _ in range(3):
+        executor.work()
+        drive.run(0.01)
+    assert drive.last.state is ServoState.JOINT_MOTION
+
+
+def test_trajectory_replaces_a_joint_motion_while_its_plan_waits():
+    executor = Later()
+    drive = Drive(START, executor=executor).trajectory(LINE, 0.2)
+    for _ in range(3):
+        executor.work()
+        drive.run(0.01)
+    assert drive.last.state is ServoState.JOINT_MOTION
+    drive.trajectory(LINE[::-1].copy(), 0.2).run(0.1)
+    assert drive.last.state is not ServoState.FAULT
+
+
 def test_another_controller_continues_the_motion_to_the_start():
     q, Ts = START, LINE
     drive = Drive(q).trajectory(Ts, 0.2)

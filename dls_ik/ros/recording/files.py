@@ -279,7 +279,7 @@ def _read_sqlite(file: Path) -> Iterator[RecordedMessage]:
     Raises:
         _Damage: If the file is cut off or damaged.
     """
-    connection = sqlite3.connect(f"file:{file.resolve()}?mode=rw", uri=True)
+    connection = sqlite3.connect(f"{file.resolve().as_uri()}?mode=rw", uri=True)
     try:
         definitions: dict[str, str] = {}
         with suppress(sqlite3.OperationalError):  # bags of Humble have no definitions

@@ -16,6 +16,7 @@ from dls_ik.ros.client.constraints import pose_constraints
 from dls_ik.ros.client.target_publisher import ignore_sigint
 from dls_ik.ros.planning.setting import DEFAULT_VELOCITY
 from dls_ik.ros.recording.running_node import RunningNode
+from dls_ik.ros.servo.outputs import set_time
 from dls_ik.servo import ControllerOptions
 from dls_ik.servo.joint_motion import MotionLimits
 from dls_ik.servo.joint_spline import JointSpline
@@ -186,8 +187,5 @@ def fill_trajectory(message: Any, names: tuple[str, ...], spline: JointSpline) -
     message.joint_names = list(names)
     for t, q, v in zip(spline.times[1:], spline.q[1:], spline.v[1:], strict=True):
         point = JointTrajectoryPoint(positions=q.tolist(), velocities=v.tolist())
-        duration = round(float(t) * NANOSECONDS_PER_SECOND)
-        point.time_from_start.sec, point.time_from_start.nanosec = divmod(
-            duration, NANOSECONDS_PER_SECOND
-        )
+        set_time(point.time_from_start, round(float(t) * NANOSECONDS_PER_SECOND))
         message.points.append(point)

@@ -536,7 +536,7 @@ class ServoLoop:
             if not is_late:
                 self._stop = self._publish(report, now, stamp) if report.is_command else None
                 if not report.is_command:
-                    self._stop_drives(report)
+                    self._stop_drives()
             is_done = not is_late
             self._states.discover(now)
             self.monitor.publish(report, now, stamp)
@@ -545,6 +545,8 @@ class ServoLoop:
             with suppress(Exception):  # the publisher may be the cause of the first error
                 failure = CycleReport(ServoState.FAULT, f"a cycle failed: {error!r}")
                 self.monitor.publish(failure, now, stamp)
+            with suppress(Exception):  # drives would keep their last velocity
+                self._stop_drives()
         if not is_done:
             self._roll_back()
         return is_done
@@ -556,11 +558,12 @@ class ServoLoop:
         except Exception as error:  # noqa: BLE001  the next cycle may succeed
             self._log.failed("roll back", "a failed cycle could not be rolled back", error)
 
-    def _stop_drives(self, report: CycleReport) -> None:
+    def _stop_drives(self) -> None:
         """Send decreasing velocities, down to zero, to drives that take velocities."""
-        if report.arm is not None and self._drive.moves:
-            v = np.zeros(report.arm.robot.n)
-            self._outputs.publish_drive(self._drive.next(v, None, _drive_limits(report.arm)))
+        arm = self._published  # the arm for whose joints the outputs are set up
+        if arm is not None and self._drive.moves:
+            v = np.zeros(arm.robot.n)
+            self._outputs.publish_drive(self._drive.next(v, None, _drive_limits(arm)))
 
     def _drive_velocity(self, report: CycleReport, now: float) -> Array | None:
         """Return the velocity (n,) for drives that take velocities; None without such drives.

@@ -384,8 +384,8 @@ class Outputs:
             drive: (n,) velocities for outputs of type velocity_array [rad/s or m/s]; None:
                 `velocity`.
         """
-        drive = (velocity if drive is None else drive)[self._order]
         q, velocity = q[self._order], velocity[self._order]
+        drive = velocity if drive is None else drive[self._order]
         knots = None if knots is None else knots.reordered(self._order)
         rows = zip(self._publishers, self._outputs, self._is_echoed, strict=True)
         for publisher, output, is_echoed in rows:

@@ -475,7 +475,6 @@ def _follow(
     The arguments are those of :func:`apply_target`.
     """
     tree, base, message, tip = arm.tree, arm.robot.base, arrival.message, arrival.tip
-    scale = arm.parameters.command_scale()
 
     def T_base_frame() -> Array:
         T_root_frame = frames.T_root_frame(message.header.frame_id, tree, joint_values)
@@ -494,11 +493,14 @@ def _follow(
         T_base_tip = frames.pose_in_base(message, tree, base, joint_values)
         arm.controller.follow_pose(T_base_tip, now, age, tip)
     elif isinstance(message, JOINT_MESSAGES):
-        follow_joint_message(arm.controller, message, scale.joint, now, age)
+        follow_joint_message(
+            arm.controller, message, arm.parameters.command_scale().joint, now, age
+        )
     elif isinstance(message, TwistStamped):
         v, w = message.twist.linear, message.twist.angular
         is_tip_frame = strip_slash(message.header.frame_id) == (tip or arm.robot.tip)
         R = None if is_tip_frame else T_base_frame()[:3, :3]
+        scale = arm.parameters.command_scale()
         units = np.repeat([scale.linear, scale.rotational], 3)
         V = units * np.array([v.x, v.y, v.z, w.x, w.y, w.z])
         arm.controller.follow_twist(V, now, R, age, tip)
