@@ -341,8 +341,8 @@ def cycle_of(controller: Controller) -> Callable[[np.ndarray, float], Any]:
 
 def posture_job(robot: RobotModel, cost: float) -> ServoJob:
     """Return a tip that shall stay while a posture pulls at it."""
-    T = np.tile(robot.fk(BENT), (1, PEER_CYCLES, 1, 1))
-    has_arrived = np.ones((1, PEER_CYCLES), bool)
+    T = np.tile(robot.fk(BENT), (1, PEER_CYCLES, 1, 1, 1))
+    has_arrived = np.ones((1, PEER_CYCLES, 1), bool)
     limit = np.full(robot.n, ACCELERATION)
     arm, start, posture = arm_of(robot), BENT[None], BENT + POSTURE_STEP
     return ServoJob(arm, robot.velocity, limit, DT, start, T, has_arrived, posture, cost)
@@ -351,7 +351,7 @@ def posture_job(robot: RobotModel, cost: float) -> ServoJob:
 def posture_row(name: str, cost: float, job: ServoJob, found: ServoRun) -> list[Any]:
     """Return errors of the tip, distance from the posture, smoothness and time."""
     q = found.q[0]
-    position, rotation = errors(job.arm.fk(q), job.targets[0])
+    position, rotation = errors(job.arm.fk(q), job.targets[0, :, 0])
     v = np.diff(np.vstack([BENT, BENT, q]), axis=0) / DT
     acceleration = np.abs(np.diff(v, axis=0)).max() / DT / ACCELERATION
     end = float(np.linalg.norm(q[-1] - job.posture))

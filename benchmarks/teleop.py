@@ -9,16 +9,17 @@ which the peer reports.
 """
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks.common import Table, add_plot, columns, finish, guarded, parser, positive
-from benchmarks.peers.arm import arm_of
+from benchmarks.peers.arm import arm_of, stand
 from benchmarks.servo_peers.adapters import PEERS
 from benchmarks.servo_peers.environment import SERVO_PEERS, pythons, run
-from benchmarks.servo_peers.job import ServoJob
+from benchmarks.servo_peers.job import ServoJob, ServoRun
 from benchmarks.servo_runs import moving
 from benchmarks.teleop_figures import PeerFigures, StreamFigures, figures_of, gathered
 from benchmarks.teleop_picture import draw
@@ -28,7 +29,8 @@ from dls_ik.model.dh import DhRow
 
 ACCELERATION = 5.0  # [rad/s^2] limit of every joint
 FIVE_JOINTS = "5 joints"
-ARMS = ("wam7", "fr3", "ur5e", "xarm7", FIVE_JOINTS)
+PAIR, PAIRED = "two fr3", "fr3"  # a model of two equal arms, and the arm
+ARMS = ("wam7", "fr3", "ur5e", "xarm7", FIVE_JOINTS, PAIR)
 PEER_COLUMNS = columns(
     "peer; cycles :d; above the velocity limit :d; largest velocity / limit :.2f; largest "
     "acceleration / limit :.1f; largest jerk [rad/s^3] :.0f; freezes :d; failed cycles [%] :.2f; "
@@ -44,7 +46,12 @@ KIND_COLUMNS = columns(
 
 
 def arm_named(name: str) -> RobotModel:
-    """Return an arm of this repository, or one with five joints like those of low-cost arms."""
+    """Return an arm of this repository, or one with five joints like those of low-cost arms.
+
+    For a pair of equal arms, the result is one of them.
+    """
+    if name == PAIR:
+        return moving(PAIRED)
     if name != FIVE_JOINTS:
         return moving(name)
     half = 0.5 * np.pi
@@ -58,17 +65,40 @@ def arm_named(name: str) -> RobotModel:
     return RobotModel.from_dh(rows)
 
 
-def job_of(robot: RobotModel, streams: list[Stream]) -> ServoJob:
-    """Return the streams of an arm in the form given to every peer."""
+def job_of(robot: RobotModel, streams: list[Stream], count: int = 1) -> ServoJob:
+    """Return streams in the form given to every peer.
+
+    Args:
+        robot: Arm.
+        streams: A stream for each arm, first those that are followed at once.
+        count: Number of equal arms that are followed at once.
+    """
+    groups = [streams[k : k + count] for k in range(0, len(streams), count)]
     return ServoJob(
         arm_of(robot),
         robot.velocity,
         np.full(robot.n, ACCELERATION),
         PERIOD,
-        np.stack([each.start for each in streams]),
-        np.stack([each.targets for each in streams]),
-        np.stack([each.has_arrived for each in streams]),
+        np.stack([np.concatenate([each.start for each in group]) for group in groups]),
+        np.stack(
+            [
+                np.stack([stand(k) @ each.targets for k, each in enumerate(group)], axis=1)
+                for group in groups
+            ]
+        ),
+        np.stack([np.stack([each.has_arrived for each in group], axis=1) for group in groups]),
     )
+
+
+def followed(
+    job: ServoJob, streams: list[Stream], found: ServoRun
+) -> Iterator[tuple[str, StreamFigures]]:
+    """Yield the kind and the figures of each stream, from the answers to the job of all."""
+    n = job.arm.n
+    for index, stream in enumerate(streams):
+        group, k = divmod(index, job.count)
+        q = found.q[group, :, k * n : (k + 1) * n]
+        yield stream.kind, figures_of(job, stream, q, found.has_failed[group])
 
 
 def follow_all(
@@ -83,8 +113,9 @@ def follow_all(
     for arm in arms:
         robot, rng = arm_named(arm), np.random.default_rng([seed, len(jobs)])
         hand = Hand(robot, np.full(robot.n, ACCELERATION), rng)
-        streams = [make(hand) for make in KINDS.values() for _ in range(count)]
-        jobs.append((job_of(robot, streams), streams))
+        together = 2 if arm == PAIR else 1
+        streams = [make(hand) for make in KINDS.values() for _ in range(count * together)]
+        jobs.append((job_of(robot, streams, together), streams))
     by_kind: dict[str, dict[str, list[StreamFigures]]] = {}
     whole: dict[str, PeerFigures] = {}
     notes = []
@@ -94,11 +125,16 @@ def follow_all(
         runs = []
         try:
             for job, streams in jobs:
+                if job.count > PEERS[name].max_arms:
+                    notes.append(f"{name} follows one arm at a time: without {PAIR}")
+                    continue
                 runs.append(run(name, python, job))
-                for stream, q, failed in zip(streams, runs[-1].q, runs[-1].has_failed, strict=True):
-                    figures[stream.kind].append(figures_of(job, stream, q, failed))
+                for kind, each in followed(job, streams, runs[-1]):
+                    figures[kind].append(each)
         except DlsIkError as error:
             notes.append(str(error))
+            continue
+        if not runs:
             continue
         by_kind[name] = figures
         whole[name] = gathered(figures, runs)

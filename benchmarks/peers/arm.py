@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dls_ik import RobotModel
 
 BASE, TIP = "base", "tip"
+SPACING = 1.0  # [m] between two of several equal arms
 ROUNDING = 1e-12  # [m], [rad] by which two kinematics differ
 BEYOND = 1e-9  # [rad or m] allowed excess over a limit
 TURN = 2.0 * np.pi
@@ -50,26 +51,47 @@ class Arm(NamedTuple):
         """Return joint positions (b, n) uniform within the limits."""
         return rng.uniform(self.lower, self.upper, (b, self.n))
 
-    def urdf(self, velocity: np.ndarray | None = None) -> str:
-        """Return the URDF of the chain from ``base`` to ``tip``, without shapes and masses.
+    def urdf(self, velocity: np.ndarray | None = None, count: int = 1) -> str:
+        """Return the URDF of equal arms, each from ``base`` to a tip, without shapes and masses.
 
         Args:
             velocity: (n,) velocity limits [rad/s or m/s]; by default 10 for each joint.
+            count: Number of arms. The joints of all arms are numbered in order; the names of the
+                tips are those of :func:`tips`, and the arms stand where :func:`stand` says.
         """
         velocity = np.full(self.n, 10.0) if velocity is None else velocity
-        links = [BASE, *(f"link{i + 1}" for i in range(self.n)), TIP]
-        lines = [f'<link name="{link}"/>' for link in links]
-        for i in range(self.n):
-            slides, endless = self.prismatic[i], self.endless[i]
-            kind = "prismatic" if slides else "continuous" if endless else "revolute"
-            limit = f'lower="{float(self.lower[i])!r}" upper="{float(self.upper[i])!r}"'
-            limit = "" if kind == "continuous" else limit
-            limit += f' effort="1000" velocity="{float(velocity[i])!r}"'
-            detail = f'<limit {limit}/><axis xyz="0 0 1"/>'
-            parts = (f"joint{i + 1}", kind, links[i], links[i + 1], _origin(self.fixed[i]) + detail)
-            lines.append(LINE.format(*parts))
-        lines.append(LINE.format("tip_fixed", "fixed", links[-2], TIP, _origin(self.fixed[-1])))
+        lines = [f'<link name="{BASE}"/>']
+        for k in range(count):
+            first, tip = k * self.n, tips(count)[k]
+            links = [BASE, *(f"link{first + i + 1}" for i in range(self.n)), tip]
+            lines += [f'<link name="{link}"/>' for link in links[1:]]
+            for i in range(self.n):
+                slides, endless = self.prismatic[i], self.endless[i]
+                kind = "prismatic" if slides else "continuous" if endless else "revolute"
+                limit = f'lower="{float(self.lower[i])!r}" upper="{float(self.upper[i])!r}"'
+                limit = "" if kind == "continuous" else limit
+                limit += f' effort="1000" velocity="{float(velocity[i])!r}"'
+                detail = f'<limit {limit}/><axis xyz="0 0 1"/>'
+                before = self.fixed[i] if i else stand(k) @ self.fixed[0]
+                name = f"joint{first + i + 1}"
+                lines.append(
+                    LINE.format(name, kind, links[i], links[i + 1], _origin(before) + detail)
+                )
+            end = _origin(self.fixed[-1])
+            lines.append(LINE.format(f"{tip}_fixed", "fixed", links[-2], tip, end))
         return "\n".join(['<?xml version="1.0"?>', '<robot name="arm">', *lines, "</robot>"])
+
+
+def tips(count: int) -> list[str]:
+    """Return the names of the tips of equal arms."""
+    return [TIP] if count == 1 else [f"{TIP}{k + 1}" for k in range(count)]
+
+
+def stand(k: int) -> np.ndarray:
+    """Return the pose (4, 4) of the k-th of several arms in the base frame."""
+    T = np.eye(4)
+    T[1, 3] = k * SPACING
+    return T
 
 
 def arm_of(robot: RobotModel) -> Arm:

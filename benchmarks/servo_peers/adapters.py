@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from benchmarks.peers.arm import BASE, TIP
+from benchmarks.peers.arm import BASE, tips
 from benchmarks.servo_peers.job import ServoJob
 
 
@@ -27,19 +27,27 @@ class Follower(ABC):
     packages: ClassVar[tuple[str, ...]] = ()  # distributions whose versions are shown
     settings: ClassVar[str] = ""  # text for the table
     weighs_posture: ClassVar[bool] = False  # whether a posture has a cost instead of a priority
+    max_arms: ClassVar[int] = 2
 
     def __init__(self, job: ServoJob, start: np.ndarray) -> None:
         self.job, self.q = job, np.array(start)
         self.posture = job.posture if job.posture.size else self.q
-        self.urdf = job.arm.urdf(job.velocity)
+        self.urdf = job.arm.urdf(job.velocity, job.count)
+        self.tips = tips(job.count)
+        self.velocity = np.tile(job.velocity, job.count)  # limits of all joints
+        self.acceleration = np.tile(job.acceleration, job.count)
 
     def cost_of_posture(self, default: float) -> float:
         """Return the cost of the posture, or the default of the examples."""
         return default if np.isnan(self.job.posture_cost) else self.job.posture_cost
 
     @abstractmethod
-    def step(self, T: np.ndarray, has_arrived: bool) -> bool:
-        """Run a cycle towards the newest target T (4, 4) and set `q`.
+    def step(self, T: np.ndarray, has_arrived: np.ndarray) -> bool:
+        """Run a cycle towards the newest targets T (c, 4, 4) of the c arms and set `q`.
+
+        Args:
+            T: (c, 4, 4) newest target of each arm in the base frame.
+            has_arrived: (c,) bool, whether the target is new in this cycle.
 
         Returns:
             False if the peer reports a failure.
@@ -58,20 +66,21 @@ class DlsIk(Follower):
         from dls_ik import PostureTask, RobotModel, Task, TaskStack
         from dls_ik.servo import Controller, ServoState
 
-        robot = RobotModel.from_urdf(self.urdf)
+        robot = RobotModel.from_urdf(self.urdf, tip=self.tips)
         stack = TaskStack(Task(), PostureTask(job.posture)) if job.posture.size else None
         self._failed = (ServoState.FAULT, ServoState.NO_ROBOT)
         given: dict[str, Any] = self.options
-        self._controller = Controller(robot, acceleration=job.acceleration, task=stack, **given)
+        self._controller = Controller(robot, acceleration=self.acceleration, task=stack, **given)
         self._controller.seed(self.q)
         self._cycles = 0
 
-    def step(self, T: np.ndarray, has_arrived: bool) -> bool:
+    def step(self, T: np.ndarray, has_arrived: np.ndarray) -> bool:
         """Run a cycle; pass the target to the controller only if the target is new."""
         now = self.job.period * self._cycles
         self._cycles += 1
-        if has_arrived:
-            self._controller.follow_pose(T, now)
+        for k in np.flatnonzero(has_arrived):
+            tip = self.tips[k] if len(self.tips) > 1 else None
+            self._controller.follow_pose(T[k], now, tip=tip)
         output = self._controller.cycle(now, self.job.period)
         self.q = np.array(output.q)
         return output.state not in self._failed
@@ -99,26 +108,29 @@ class Pink(Follower):
         self._se3, self._solve = pin.SE3, pink.solve_ik
         model = pin.buildModelFromXML(self.urdf)
         self._configuration = pink.Configuration(model, model.createData(), self.q)
-        self._tip = pink.tasks.FrameTask(TIP, position_cost=1.0, orientation_cost=1.0)
+        self._tips = [
+            pink.tasks.FrameTask(tip, position_cost=1.0, orientation_cost=1.0) for tip in self.tips
+        ]
         posture = pink.tasks.PostureTask(cost=self.cost_of_posture(1e-3))
         posture.set_target(self.posture)
-        self._tasks = self._tip, posture
+        self._tasks = [*self._tips, posture]
         limits = import_module("pink.limits")
         self._limits = [limits.ConfigurationLimit(model), limits.VelocityLimit(model)]
-        self._acceleration = limits.AccelerationLimit(model, job.acceleration)
+        self._acceleration = limits.AccelerationLimit(model, self.acceleration)
         if self.limits_acceleration:
             self._limits.append(self._acceleration)
 
-    def step(self, T: np.ndarray, has_arrived: bool) -> bool:
+    def step(self, T: np.ndarray, has_arrived: np.ndarray) -> bool:
         """Solve, and integrate the velocity."""
         dt = self.job.period
-        self._tip.set_target(self._se3(T))
+        for task, target in zip(self._tips, T, strict=True):
+            task.set_target(self._se3(target))
         try:
             v = self._solve(
                 self._configuration, self._tasks, dt, solver="daqp", limits=self._limits
             )
         except Exception:  # noqa: BLE001  types of exceptions differ between versions
-            self._acceleration.set_last_integration(np.zeros(self.job.arm.n), dt)
+            self._acceleration.set_last_integration(np.zeros(len(self.q)), dt)
             return False
         self._configuration.integrate_inplace(v, dt)
         self._acceleration.set_last_integration(v, dt)
@@ -150,19 +162,21 @@ class Mink(Follower):
         )
         model = mujoco.MjModel.from_xml_string(self.urdf.replace("</robot>", options + "</robot>"))
         self._configuration = mink.Configuration(model, self.q)
-        self._tip = mink.FrameTask(
-            TIP, "body", position_cost=1.0, orientation_cost=1.0, lm_damping=1.0
-        )
+        self._tips = [
+            mink.FrameTask(tip, "body", position_cost=1.0, orientation_cost=1.0, lm_damping=1.0)
+            for tip in self.tips
+        ]
         posture = mink.PostureTask(model, cost=self.cost_of_posture(1e-2))
         posture.set_target(self.posture)
-        self._tasks = self._tip, posture
+        self._tasks = [*self._tips, posture]
         names = [model.joint(i).name for i in range(model.njnt)]
-        velocities = dict(zip(names, job.velocity, strict=True))
+        velocities = dict(zip(names, self.velocity, strict=True))
         self._limits = [mink.ConfigurationLimit(model), mink.VelocityLimit(model, velocities)]
 
-    def step(self, T: np.ndarray, has_arrived: bool) -> bool:
+    def step(self, T: np.ndarray, has_arrived: np.ndarray) -> bool:
         """Solve, and integrate the velocity."""
-        self._tip.set_target(self._se3.from_matrix(T))
+        for task, target in zip(self._tips, T, strict=True):
+            task.set_target(self._se3.from_matrix(target))
         try:
             v = self._solve(
                 self._configuration,
@@ -196,14 +210,17 @@ class Placo(Follower):
             file.write(self.urdf)
             file.flush()
             self._robot = placo.RobotWrapper(file.name, placo.Flags.ignore_collisions)
-        self._names = [f"joint{i + 1}" for i in range(job.arm.n)]
+        self._names = [f"joint{i + 1}" for i in range(len(self.q))]
         self._solver = placo.KinematicsSolver(self._robot)
         self._solver.mask_fbase(True)
         for name, value in zip(self._names, self.q, strict=True):
             self._robot.set_joint(name, value)
         self._robot.update_kinematics()
-        self._tip = self._solver.add_frame_task(TIP, self._robot.get_T_world_frame(TIP))
-        self._tip.configure(TIP, "soft", *self.weights)
+        self._tips = []
+        for tip in self.tips:
+            task = self._solver.add_frame_task(tip, self._robot.get_T_world_frame(tip))
+            task.configure(tip, "soft", *self.weights)
+            self._tips.append(task)
         self._set_up()
 
     def _set_up(self) -> None:
@@ -217,9 +234,10 @@ class Placo(Follower):
             rest.set_joints(dict(zip(self._names, self.posture, strict=True)))
             rest.configure("posture", "soft", self.cost_of_posture(1e-4))
 
-    def step(self, T: np.ndarray, has_arrived: bool) -> bool:
+    def step(self, T: np.ndarray, has_arrived: np.ndarray) -> bool:
         """Solve, and let placo integrate the step."""
-        self._tip.T_world_frame = T
+        for task, target in zip(self._tips, T, strict=True):
+            task.T_world_frame = target
         before = self.q
         try:
             self._solver.solve(True)
@@ -237,6 +255,7 @@ class LeRobot(Placo):
 
     settings = "LeRobot: weights 1 and 0.01, joint limits, no velocity limit"
     weights = 1.0, 0.01
+    max_arms = 1  # its kinematics has one target frame
 
     def _set_up(self) -> None:
         """Keep the defaults of the solver, as LeRobot does."""
@@ -259,25 +278,30 @@ class Oink(Follower):
         settings = ik.OinkSettings()
         settings.warm_start = True
         self._oink = ik.Oink(self._scene, settings)
-        pose = core.CartesianConfiguration(BASE, TIP, self._scene.forwardKinematics(self.q, TIP))
-        self._tip = ik.FrameTask(self._oink, self._scene, pose, ik.FrameTaskOptions())
+        self._tips = []
+        for tip in self.tips:
+            pose = self._scene.forwardKinematics(self.q, tip)
+            goal = core.CartesianConfiguration(BASE, tip, pose)
+            options = ik.FrameTaskOptions()
+            self._tips.append(ik.FrameTask(self._oink, self._scene, goal, options))
         dt = job.period
-        self._acceleration = ik.AccelerationLimit(self._oink, dt, job.acceleration)
+        self._acceleration = ik.AccelerationLimit(self._oink, dt, self.acceleration)
         self._limits = [
             ik.PositionLimit(self._oink),
-            ik.VelocityLimit(self._oink, dt, job.velocity),
+            ik.VelocityLimit(self._oink, dt, self.velocity),
         ]
         if self.limits_acceleration:
             self._limits.append(self._acceleration)
-        self._tasks = [self._tip]
+        self._tasks = [*self._tips]
         if job.posture.size:  # the posture acts in the null space of the tip: no cost is needed
-            options, weights = ik.ConfigurationTaskOptions(priority=2), np.ones(job.arm.n)
+            options, weights = ik.ConfigurationTaskOptions(priority=2), np.ones(len(self.q))
             self._tasks.append(ik.ConfigurationTask(self._oink, self.posture, weights, options))
-        self._step = np.zeros(job.arm.n)
+        self._step = np.zeros(len(self.q))
 
-    def step(self, T: np.ndarray, has_arrived: bool) -> bool:
+    def step(self, T: np.ndarray, has_arrived: np.ndarray) -> bool:
         """Solve, and integrate the displacement."""
-        self._tip.setTargetFrameTransform(np.asfortranarray(T))
+        for task, target in zip(self._tips, T, strict=True):
+            task.setTargetFrameTransform(np.asfortranarray(target))
         try:
             self._oink.solveIk(self.q, self._tasks, self._limits, self._step)
         except RuntimeError:
@@ -303,6 +327,7 @@ class Embodik(Follower):
     settings = "examples: one position step, gain 10, limits of position and velocity"
     limits_acceleration = False
     gain = 10.0  # [1/s]
+    max_arms = 1  # a position step has one target frame
 
     def __init__(self, job: ServoJob, start: np.ndarray) -> None:
         super().__init__(job, start)
@@ -317,7 +342,7 @@ class Embodik(Follower):
         self._options.position_gain = self._options.orientation_gain = self.gain
         self._solver = embodik.KinematicsSolver(self._robot)
         self._solver.dt = job.period
-        self._solver.add_frame_task("tip", TIP).priority = 0
+        self._solver.add_frame_task("tip", self.tips[0]).priority = 0
         if job.posture.size:
             rest = self._solver.add_posture_task("posture")
             rest.priority = 1
@@ -325,13 +350,13 @@ class Embodik(Follower):
         self._solver.enable_position_limits(True)
         self._solver.enable_velocity_limits(True)
         if self.limits_acceleration:
-            self._solver.set_acceleration_limits(job.acceleration)
+            self._solver.set_acceleration_limits(self.acceleration)
             self._solver.enable_acceleration_limits(True)
 
-    def step(self, T: np.ndarray, has_arrived: bool) -> bool:
+    def step(self, T: np.ndarray, has_arrived: np.ndarray) -> bool:
         """Make one position step."""
-        T = np.asfortranarray(T)
-        found = self._solver.solve_position_step(self.q, T, "tip", self._options)
+        target = np.asfortranarray(T[0])
+        found = self._solver.solve_position_step(self.q, target, "tip", self._options)
         if found.status != self._success:
             return False
         self.q = np.array(found.q_solution)
@@ -352,6 +377,7 @@ class RelaxedIk(Follower):
     environment = "relaxed_ik"
     packages = ("relaxed_ik_core",)
     settings = "defaults; no limits of velocity or acceleration exist, only costs of both"
+    max_arms = 1  # its Python module passes one target
 
     def __init__(self, job: ServoJob, start: np.ndarray) -> None:
         super().__init__(job, start)
@@ -364,7 +390,7 @@ class RelaxedIk(Follower):
                 "urdf: arm.urdf",
                 "link_radius: 0.05",
                 f"base_links:\n  - {BASE}",
-                f"ee_links:\n  - {TIP}",
+                f"ee_links:\n  - {self.tips[0]}",
                 f"starting_config: [{', '.join(repr(float(value)) for value in start)}]",
             ]
             configs.joinpath("settings.yaml").write_text("\n".join(lines))
@@ -375,9 +401,9 @@ class RelaxedIk(Follower):
             finally:
                 os.chdir(before)
 
-    def step(self, T: np.ndarray, has_arrived: bool) -> bool:
+    def step(self, T: np.ndarray, has_arrived: np.ndarray) -> bool:
         """Solve for the joint positions of the next cycle."""
-        found = self._solver.solve(np.array(T[:3, 3]), quaternion(T[:3, :3]))
+        found = self._solver.solve(np.array(T[0, :3, 3]), quaternion(T[0, :3, :3]))
         self.q = np.array(found[0] if isinstance(found, tuple) else found)
         return True
 

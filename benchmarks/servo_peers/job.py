@@ -14,20 +14,25 @@ from benchmarks.peers.arm import Arm
 
 
 class ServoJob(NamedTuple):
-    """Streams of targets for one arm, sampled at the cycles of the servo loop.
+    """Streams of targets for c equal arms, sampled at the cycles of the servo loop.
 
-    All streams have m cycles. The joints of the arm are at rest before the first cycle.
+    All streams have m cycles. The joints of the arms are at rest before the first cycle.
     """
 
     arm: Arm
     velocity: np.ndarray  # (n,) velocity limits [rad/s or m/s]
     acceleration: np.ndarray  # (n,) acceleration limits [rad/s^2 or m/s^2]
     period: float  # time between two cycles [s]
-    start: np.ndarray  # (s, n) joint positions before the first cycle of each stream [rad or m]
-    targets: np.ndarray  # (s, m, 4, 4) newest target of each cycle in the base frame
-    has_arrived: np.ndarray  # (s, m) bool: whether the target is new in this cycle
+    start: np.ndarray  # (s, c n) joint positions before the first cycle of each stream [rad or m]
+    targets: np.ndarray  # (s, m, c, 4, 4) newest target of each arm and cycle in the base frame
+    has_arrived: np.ndarray  # (s, m, c) bool: whether the target is new in this cycle
     posture: np.ndarray = np.empty(0)  # (n,) desired joint positions; empty: the start
     posture_cost: float = np.nan  # relative to cost 1 of the tip; NaN: as in the examples
+
+    @property
+    def count(self) -> int:
+        """Number of arms."""
+        return self.has_arrived.shape[2]
 
     def save(self, path: Path) -> None:
         """Write the job to a file."""
@@ -48,7 +53,7 @@ class ServoJob(NamedTuple):
 class ServoRun(NamedTuple):
     """Answers of a peer to the streams of a job."""
 
-    q: np.ndarray  # (s, m, n) joint positions after each cycle [rad or m]
+    q: np.ndarray  # (s, m, c n) joint positions after each cycle [rad or m]
     time: np.ndarray  # (s, m) processor time of each cycle [s]
     has_failed: np.ndarray  # (s, m) bool: whether the peer reported a failure in this cycle
     versions: str  # names and versions of the packages

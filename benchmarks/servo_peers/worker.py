@@ -19,14 +19,14 @@ from benchmarks.servo_peers.job import ServoJob, ServoRun
 
 def follow(job: ServoJob, peer: type[Follower]) -> ServoRun:
     """Return the answers of a peer to all streams of a job."""
-    s, m = job.has_arrived.shape
-    q, times = np.empty((s, m, job.arm.n)), np.empty((s, m))
+    s, m, c = job.has_arrived.shape
+    q, times = np.empty((s, m, c * job.arm.n)), np.empty((s, m))
     has_failed = np.zeros((s, m), bool)
     for k in range(s):
         follower = peer(job, job.start[k])
         for i in range(m):
             begin = time.thread_time_ns()
-            has_failed[k, i] = not follower.step(job.targets[k, i], bool(job.has_arrived[k, i]))
+            has_failed[k, i] = not follower.step(job.targets[k, i], job.has_arrived[k, i])
             times[k, i] = 1e-9 * (time.thread_time_ns() - begin)
             q[k, i] = follower.q
     versions = ", ".join(f"{name} {version(name)}" for name in peer.packages)

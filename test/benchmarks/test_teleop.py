@@ -5,11 +5,12 @@
 import numpy as np
 import pytest
 
+from benchmarks.peers.arm import stand, tips
 from benchmarks.servo_peers.adapters import PEERS, DlsIk
 from benchmarks.servo_peers.job import ServoJob, ServoRun
 from benchmarks.servo_peers.worker import follow
 from benchmarks.servo_runs import moving
-from benchmarks.teleop import ACCELERATION, FIVE_JOINTS, arm_named, job_of
+from benchmarks.teleop import ACCELERATION, FIVE_JOINTS, PAIR, arm_named, followed, job_of
 from benchmarks.teleop_figures import figures_of, gathered
 from benchmarks.teleop_picture import draw
 from benchmarks.teleop_streams import KINDS, PERIOD, Hand, judged
@@ -46,6 +47,32 @@ def test_controller_follows_a_hand_within_its_limits(robot):
     assert figures.steps_above == figures.failed == 0
     assert figures.acceleration < 1.0 + 1e-6
     assert figures.error < 1e-3
+
+
+def test_two_arms_are_followed_at_once_each_with_its_own_stream():
+    robot = arm_named(PAIR)
+    hand = hand_of(robot, 4)
+    streams = [KINDS[kind](hand)._replace(kind=kind) for kind in ("re-clutch", "dropout")]
+    short = [
+        each._replace(
+            targets=each.targets[:400],
+            has_arrived=each.has_arrived[:400],
+            is_judged=each.is_judged[:400],
+        )
+        for each in streams
+    ]
+    job = job_of(robot, short, 2)
+    both = RobotModel.from_urdf(job.arm.urdf(job.velocity, job.count), tip=tips(2))
+    for k, each in enumerate(short):
+        tip = both.fk(job.start[0])[k]
+        assert np.allclose(tip, stand(k) @ robot.fk(each.start), atol=1e-12)
+    found = follow(job, DlsIk)
+    figures = dict(followed(job, short, found))
+    assert list(figures) == ["re-clutch", "dropout"]
+    for each in figures.values():
+        assert each.steps_above == each.failed == each.freezes == 0
+        assert each.acceleration < 1.0 + 1e-6
+        assert each.error < 1e-3
 
 
 def test_figures_tell_jumps_rests_delays_and_starts_outside(robot):
