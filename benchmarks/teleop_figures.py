@@ -15,6 +15,7 @@ FREEZE_CYCLES = round(0.2 / PERIOD)
 FREEZE_ERROR = 5e-3  # [m] a tip at rest counts as frozen if its error is larger
 SETTLED_CYCLES = round(0.3 / PERIOD)
 MAX_DELAY = 50  # [cycles]
+AT_REST = 1e-6  # [rad or m] largest change of a joint in a cycle of an arm at rest
 BACK = 1e-6  # [rad or m] a joint beyond a limit by at most this counts as inside
 
 
@@ -33,7 +34,8 @@ class StreamFigures(NamedTuple):
     last_error: float  # position error in the last cycle [m]
     recovery: float  # time outside the joint limits [s]; infinite: until the end
     largest_step: float  # largest change of a joint in a cycle [rad or m]
-    # Largest change of a joint in a cycle with the first target after a gap [rad or m]; NaN: no gap
+    # Largest change of a joint in a cycle with the first target after a gap during which the arm
+    # came to rest [rad or m]; NaN: no such gap
     resumed_step: float
     resumed_error: float  # position error 0.3 s after the first gap [m]; NaN without a gap
 
@@ -54,6 +56,8 @@ def figures_of(job: ServoJob, stream: Stream, q: np.ndarray, failed: np.ndarray)
     position, _ = errors(job.arm.fk(q), stream.targets)
     delay, error = lag(job.arm, stream, q)
     resumed = 1 + np.flatnonzero(stream.has_arrived[1:] & ~stream.has_arrived[:-1])
+    largest = np.abs(steps).max(axis=1)
+    rested = resumed[largest[resumed - 1] < AT_REST]
     return StreamFigures(
         len(q),
         int((np.abs(v) > job.velocity * (1.0 + ROUNDING)).any(axis=1).sum()),
@@ -66,8 +70,8 @@ def figures_of(job: ServoJob, stream: Stream, q: np.ndarray, failed: np.ndarray)
         error,
         float(position[-1]),
         recovery(job.arm, path) * PERIOD,
-        float(np.abs(steps).max()),
-        float(np.abs(steps[resumed]).max()) if len(resumed) else np.nan,
+        float(largest.max()),
+        float(largest[rested].max()) if len(rested) else np.nan,
         float(position[resumed[0] + SETTLED_CYCLES]) if len(resumed) else np.nan,
     )
 
@@ -120,7 +124,7 @@ class PeerFigures(NamedTuple):
     delay: float  # median over the streams [s]
     error: float  # median over the streams [m]
     outside: int  # streams that end outside the joint limits
-    reclutch: float  # largest change of a joint in the cycle of a re-clutch [rad or m]
+    reclutch: float  # largest change of a joint at rest in the cycle of a re-clutch [rad or m]
     dropout: float  # position error 0.3 s after a dropout of 150 ms, median [m]
     median_time: float  # time of a cycle [s]
     slowest_time: float  # 99.9th percentile [s]
@@ -142,7 +146,7 @@ def gathered(by_kind: dict[str, list[StreamFigures]], runs: list[ServoRun]) -> P
         float(np.median([each.delay for each in found])),
         float(np.median([each.error for each in found])),
         int(sum(np.isinf(each.recovery) for each in found)),
-        max(each.resumed_step for each in by_kind["re-clutch"]),
+        float(np.fmax.reduce([each.resumed_step for each in by_kind["re-clutch"]])),
         float(np.median([each.resumed_error for each in by_kind["dropout"]])),
         float(np.median(times)),
         float(np.percentile(times, 99.9)),
