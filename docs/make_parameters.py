@@ -14,17 +14,17 @@ from dataclasses import Field
 from pathlib import Path
 from typing import Any
 
-from dls_ik.ros.bounds import bound_fields
+from dls_ik.ros.bounds import BoundParameters
 from dls_ik.ros.declare import NUMBERS, TEXTS, declared, yaml_number
-from dls_ik.ros.params import DECLARED, RobotParameters, group_fields
+from dls_ik.ros.params import DECLARED, GroupParameters, RobotParameters
 from dls_ik.ros.sim_arm.arm import SimArmParameters
 
 PAGE = Path(__file__).with_name("topics_and_services.md")
 HEAD = "| parameter | default | values | changes | meaning |\n| --- | --- | --- | --- | --- |\n"
 TABLES: Mapping[str, Mapping[str, Field[Any]]] = {
     "ik_node": DECLARED,
-    "a group": group_fields(["NAME"]),
-    "a bound": bound_fields(["NAME"]),
+    "a group": GroupParameters.fields_of(["NAME"]),
+    "a bound": BoundParameters.fields_of(["NAME"]),
     "ik_sim_arm": {
         name: field
         for name, field in declared(SimArmParameters).items()

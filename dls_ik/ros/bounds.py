@@ -6,9 +6,9 @@ A bound is a box, a sphere or a half-space in a frame that is fixed relative to 
 contains the origins of the listed links; if no links are listed, the origin of the tip.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import Field, dataclass, fields, replace
-from typing import Any
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -16,49 +16,41 @@ from dls_ik.core.types import Array
 from dls_ik.errors import FrameError, OptionError
 from dls_ik.model.rotations import rotation_from_rpy, transform
 from dls_ik.model.tree import Tree
-from dls_ik.ros.declare import checked, parameter
+from dls_ik.ros.declare import ItemParameters, start_parameter
 from dls_ik.servo.workspace import Bound, BoxBound, HalfSpace, SphereBound
 from dls_ik.text import listing, quoted
 
-BOUND_PREFIX = "bound"
 BOUND_SHAPES = ("box", "sphere", "half_space")
 
 
 @dataclass(frozen=True)
-class BoundParameters:
+class BoundParameters(ItemParameters):
     """Parameters ``bound.NAME.*`` of one workspace bound."""
 
-    name: str
-    box: tuple[float, ...] = parameter(
-        (), "box with its centre at the pose: edge lengths along x, y, z", "m", read_only=True
+    PREFIX: ClassVar = "bound"
+
+    box: tuple[float, ...] = start_parameter(
+        (), "box with its centre at the pose: edge lengths along x, y, z", "m"
     )
-    sphere: float = parameter(
-        0.0,
-        "radius of a sphere with its centre at the pose; 0: no sphere",
-        "m",
-        (0.0, 1e3),
-        read_only=True,
+    sphere: float = start_parameter(
+        0.0, "radius of a sphere with its centre at the pose; 0: no sphere", "m", (0.0, 1e3)
     )
-    half_space: tuple[float, ...] = parameter(
+    half_space: tuple[float, ...] = start_parameter(
         (),
         "points with normal . x >= offset in the frame of the pose: normal x, y, z, to the allowed "
         "side, and offset [m]; 0, 0, 1, 0.1: at least 0.1 m above the frame",
-        read_only=True,
     )
-    frame: str = parameter(
+    frame: str = start_parameter(
         "",
         "frame of the pose: a link that is fixed relative to the root, or a TF frame; empty: the "
         "root",
-        read_only=True,
     )
-    position: tuple[float, ...] = parameter(
-        (), "x, y, z of the pose; empty: zeros", "m", read_only=True
+    position: tuple[float, ...] = start_parameter((), "x, y, z of the pose; empty: zeros", "m")
+    orientation: tuple[float, ...] = start_parameter(
+        (), "roll, pitch, yaw of the pose; empty: zeros", "rad"
     )
-    orientation: tuple[float, ...] = parameter(
-        (), "roll, pitch, yaw of the pose; empty: zeros", "rad", read_only=True
-    )
-    links: tuple[str, ...] = parameter(
-        (), "links whose origins must stay inside; empty: the tip", read_only=True
+    links: tuple[str, ...] = start_parameter(
+        (), "links whose origins must stay inside; empty: the tip"
     )
 
     def check(self) -> None:
@@ -72,56 +64,22 @@ class BoundParameters:
         if len(given) != 1:
             raise OptionError(
                 f"bound {self.name!r} must have exactly one shape, "
-                f"{listing(f'{BOUND_PREFIX}.{self.name}.{name}' for name in BOUND_SHAPES)}; got "
+                f"{listing(f'{self.PREFIX}.{self.name}.{name}' for name in BOUND_SHAPES)}; got "
                 f"{listing(given) if given else 'none'}"
             )
         for name, count in (("box", 3), ("half_space", 4), ("position", 3), ("orientation", 3)):
             value = getattr(self, name)
             if value and len(value) != count:
                 raise OptionError(
-                    f"{BOUND_PREFIX}.{self.name}.{name} must be {count} numbers; got {len(value)}"
+                    f"{self.PREFIX}.{self.name}.{name} must be {count} numbers; got {len(value)}"
                 )
         if self.box and min(self.box) <= 0.0:
-            name = f"{BOUND_PREFIX}.{self.name}.box"
+            name = f"{self.PREFIX}.{self.name}.box"
             raise OptionError(f"{name} must be lengths above 0 m; got {self.box}")
         if self.half_space and not any(self.half_space[:3]):
             raise OptionError(
-                f"the normal of {BOUND_PREFIX}.{self.name}.half_space must not have length 0"
+                f"the normal of {self.PREFIX}.{self.name}.half_space must not have length 0"
             )
-
-
-def bound_fields(names: Iterable[str]) -> "dict[str, Field[Any]]":
-    """Return the dataclass fields of the parameters of all given bounds.
-
-    The keys are full parameter names, such as ``bound.cell.box``.
-    """
-    own = [field for field in fields(BoundParameters) if field.metadata]
-    return {f"{BOUND_PREFIX}.{name}.{field.name}": field for name in names for field in own}
-
-
-def changed_bounds(
-    before: Sequence[BoundParameters], names: Sequence[str], given: Mapping[str, Any]
-) -> tuple[BoundParameters, ...]:
-    """Return the parameters of workspace bounds after a change of values.
-
-    Args:
-        before: Parameters of the bounds before the change.
-        names: Names of the bounds after the change.
-        given: New values by full parameter name, such as ``bound.cell.box``.
-
-    Raises:
-        OptionError: If a value has the wrong type or is out of range.
-    """
-    known = {each.name: each for each in before}
-    found = []
-    for name in names:
-        values = {
-            field.name: checked(full, field, given[full])
-            for full, field in bound_fields([name]).items()
-            if full in given
-        }
-        found.append(replace(known.get(name, BoundParameters(name)), **values))
-    return tuple(found)
 
 
 def build_workspace(
@@ -158,11 +116,11 @@ def _pose(given: BoundParameters, tree: Tree, lookup: Callable[[str], Array]) ->
         try:
             T_root_frame = lookup(frame)
         except FrameError as error:
-            raise OptionError(f"{BOUND_PREFIX}.{given.name}.frame: {error}") from error
+            raise OptionError(f"{given.PREFIX}.{given.name}.frame: {error}") from error
     elif (fixed := tree.fixed_offset(tree.root, frame)) is None:
         links = (each for each in tree.links if tree.fixed_offset(tree.root, each) is not None)
         raise OptionError(
-            f"{BOUND_PREFIX}.{given.name}.frame must be fixed relative to the root; "
+            f"{given.PREFIX}.{given.name}.frame must be fixed relative to the root; "
             f"{quoted(frame)} moves; fixed links: {listing(links)}"
         )
     else:

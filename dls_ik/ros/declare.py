@@ -8,18 +8,20 @@ message describes valid values, such as "a list of numbers".
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields, replace
-from typing import Any, ClassVar, TypeVar
+from functools import partial
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from dls_ik.errors import OptionError
-from dls_ik.text import quoted
+from dls_ik.text import listing, quoted
 
 MAX_LIST_ITEMS = 1000
 MAX_ITEM_LENGTH = 256  # maximum number of characters of a name in a list
 TEXTS, NUMBERS = tuple[str, ...], tuple[float, ...]
 
 ParameterSetT = TypeVar("ParameterSetT", bound="ParameterSet")
+ItemParametersT = TypeVar("ItemParametersT", bound="ItemParameters")
 
 
 def reader(kind: type, description: str) -> Callable[[Any], Any]:
@@ -120,6 +122,10 @@ def parameter(
     return field(default=default, metadata=metadata)
 
 
+# Declares a parameter whose value cannot change after the start of the node.
+start_parameter = partial(parameter, read_only=True)
+
+
 def option(owner: type, name: str, read_only: bool = False, group: str = "") -> Any:
     """Return a dataclass field that declares a parameter for an option of solver or controller.
 
@@ -143,6 +149,45 @@ def option(owner: type, name: str, read_only: bool = False, group: str = "") -> 
 
 
 @dataclass(frozen=True)
+class ItemParameters:
+    """Base class of the parameters ``PREFIX.NAME.*`` of one item, such as a group.
+
+    The names of all items are the value of a parameter, see :class:`ItemList`.
+    """
+
+    PREFIX: ClassVar[str]
+
+    name: str
+
+    @classmethod
+    def fields_of(cls, names: Iterable[str]) -> "dict[str, Field[Any]]":
+        """Return the fields of all given items by full parameter name, such as ``group.a.tip``."""
+        own = [field for field in fields(cls) if field.metadata]
+        return {f"{cls.PREFIX}.{name}.{field.name}": field for name in names for field in own}
+
+    def changed(self: ItemParametersT, given: Mapping[str, Any]) -> ItemParametersT:
+        """Return a copy of the parameters of this item with new values.
+
+        Args:
+            given: New values by full parameter name; values of other parameters are ignored.
+
+        Raises:
+            OptionError: If a value has the wrong type or is out of range.
+        """
+        own = self.fields_of([self.name]).items()
+        values = {f.name: checked(name, f, given[name]) for name, f in own if name in given}
+        return replace(self, **values)
+
+
+class ItemList(NamedTuple):
+    """Parameter that lists names of items, each of which has parameters of its own."""
+
+    parameter: str  # name of the parameter
+    details: str  # field with the parameters of the items
+    kind: type[ItemParameters]
+
+
+@dataclass(frozen=True)
 class ParameterSet:
     """Base class of the parameters of a node, with one dataclass field for each parameter.
 
@@ -151,9 +196,10 @@ class ParameterSet:
     """
 
     FORMER_NAMES: ClassVar[Mapping[str, str]] = {}  # current parameter name by former name
+    ITEM_LISTS: ClassVar[tuple[ItemList, ...]] = ()
 
     def changed(self: ParameterSetT, given: Mapping[str, Any]) -> ParameterSetT:
-        """Return a copy of the parameters with new values.
+        """Return a copy of the parameters with new values, including those of items.
 
         Args:
             given: New values by parameter name in ROS.
@@ -162,12 +208,19 @@ class ParameterSet:
             OptionError: If a value has the wrong type or is out of range, or if a name is unknown.
             DlsIkError: If the values contradict each other.
         """
-        known = declared(type(self))
+        known, of_items = declared(type(self)), self.dynamic_fields(given)
+        values: dict[str, Any] = {}
+        for each in self.ITEM_LISTS:
+            before = {item.name: item for item in getattr(self, each.details)}
+            names = self._item_names(each, given)
+            items = (before.get(name, each.kind(name)).changed(given) for name in names)
+            values[each.details] = tuple(items)
+        given = {name: value for name, value in given.items() if name not in of_items}
         unknown = sorted(set(given) - set(known))
         if unknown:
             self.check_names(unknown)
             raise OptionError(f"unknown parameter {unknown[0]!r}; known: {', '.join(known)}")
-        values = {
+        values |= {
             known[name].name: checked(name, known[name], value) for name, value in given.items()
         }
         candidate = replace(self, **values)
@@ -187,28 +240,49 @@ class ParameterSet:
             raise OptionError("; ".join(words))
 
     def check(self) -> None:
-        """Check that values do not contradict each other; subclasses override this method.
+        """Check that values do not contradict each other; subclasses extend this method.
 
         Raises:
             DlsIkError: If values contradict each other.
         """
+        for each in self.ITEM_LISTS:
+            check_unique(each.parameter, getattr(self, each.parameter))
 
     def foreign_prefixes(self) -> tuple[str, ...]:
         """Return prefixes of parameters of other nodes that this node reads at its start."""
         return ()
 
     def dynamic_fields(self, given: Mapping[str, Any]) -> "dict[str, Field[Any]]":
-        """Return the fields of the parameters whose existence depends on other parameters.
-
-        For example, the value of ``groups`` decides which parameters ``group.NAME.tip`` exist.
+        """Return the fields of the parameters of items, such as ``group.NAME.tip``.
 
         Args:
-            given: Values of parameters by name in ROS.
+            given: Values of parameters by name in ROS; the values of :attr:`ITEM_LISTS` decide
+                which items exist.
 
         Returns:
             Dataclass fields by parameter name in ROS.
         """
-        return {}
+        found: dict[str, Field[Any]] = {}
+        for each in self.ITEM_LISTS:
+            found |= each.kind.fields_of(self._item_names(each, given))
+        return found
+
+    def _item_names(self, items: ItemList, given: Mapping[str, Any]) -> tuple[str, ...]:
+        name = items.parameter
+        value = given.get(name, getattr(self, name))
+        names: tuple[str, ...] = checked(name, declared(type(self))[name], value)
+        return names
+
+
+def check_unique(parameter: str, names: Sequence[str]) -> None:
+    """Check that a list of names has each name once.
+
+    Raises:
+        OptionError: If a name is in the list more than once.
+    """
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise OptionError(f"{parameter} contains {listing(twice)} more than once")
 
 
 def ros_name(field: "Field[Any]") -> str:

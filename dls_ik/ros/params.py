@@ -3,18 +3,27 @@
 """Parameters of ``ik_node``: declarations, and values as a frozen dataclass."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import Field, dataclass, fields, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from functools import cache
-from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
 from dls_ik.core.types import Array
 from dls_ik.errors import MethodError, OptionError
 from dls_ik.model.rotations import rotation_from_quaternion, transform
-from dls_ik.ros.bounds import BoundParameters, bound_fields, changed_bounds
-from dls_ik.ros.declare import ParameterSet, checked, declared, option, parameter
+from dls_ik.ros.bounds import BoundParameters
+from dls_ik.ros.declare import (
+    ItemList,
+    ItemParameters,
+    ParameterSet,
+    check_unique,
+    declared,
+    option,
+    parameter,
+    start_parameter,
+)
 from dls_ik.servo import DEFAULT_METHOD, ControllerOptions
 from dls_ik.solver.method import AUTO_METHOD, parse_method
 from dls_ik.solver.options import RESTARTS_UNTIL_TIMEOUT, SolverOptions, solver_options
@@ -41,16 +50,11 @@ SPEED_UNITS, UNITLESS = "speed_units", "unitless"
 # Limits of at least this value [rad/s^2, m/s^2, m/s or rad/s] mean no limit, as .inf does.
 MIN_UNLIMITED = 1e9
 
-# Prefix of parameters such as group.NAME.tip. The prefix cannot be "groups", because this is the
-# parameter with the names, and in YAML a key cannot have both a value and members.
-GROUP_PREFIX = "group"
 METHOD_OPTIONS = "method_options"  # prefix of the parameters for options of methods
 COMMAND_SCALE = "command_scale"  # prefix of the parameters for the units of commands
 COMMAND_SCALE_RANGE = (0.0, 1000.0)
 
 Ends: TypeAlias = tuple[str | None, str | tuple[str, ...] | None]  # base, and tip or several tips
-
-GroupsT = TypeVar("GroupsT", bound="GroupsParameters")
 
 _CONTROLLER_OPTIONS = {f.name for f in fields(ControllerOptions)}
 
@@ -67,22 +71,18 @@ class CommandScale(NamedTuple):
 class RobotParameters(ParameterSet):
     """Parameters that select the robot, and the base and the tip of its chain."""
 
-    robot: str = parameter(
+    robot: str = start_parameter(
         "",
         "name of a shipped robot, a URDF, xacro or DH file, or package://NAME/PATH; "
         "with arguments of a xacro file: 'FILE.xacro NAME:=VALUE'",
-        read_only=True,
     )
-    robot_description: str = parameter(
+    robot_description: str = start_parameter(
         "",
         "URDF of the robot as text; if 'robot' is empty too, the node waits for the topic of the "
         "same name",
-        read_only=True,
     )
-    base: str = parameter("", "first link of the chain; empty: the root", read_only=True)
-    tip: str = parameter(
-        "", "last link of the chain; empty: the only possible link", read_only=True
-    )
+    base: str = start_parameter("", "first link of the chain; empty: the root")
+    tip: str = start_parameter("", "last link of the chain; empty: the only possible link")
 
     def ends(self) -> Ends:
         """Return the names of the base and the tip; None means the default of the robot."""
@@ -100,17 +100,18 @@ class RobotParameters(ParameterSet):
 
 
 @dataclass(frozen=True)
-class GroupParameters:
+class GroupParameters(ItemParameters):
     """Parameters ``group.NAME.*`` of one group."""
 
-    name: str
-    tip: tuple[str, ...] = parameter(
-        (),
-        "tips of the group, one or more links; empty: the tip of the node",
-        read_only=True,
+    # The prefix cannot be "groups", because this is the parameter with the names, and in YAML a key
+    # cannot have both a value and members.
+    PREFIX: ClassVar = "group"
+
+    tip: tuple[str, ...] = start_parameter(
+        (), "tips of the group, one or more links; empty: the tip of the node"
     )
-    base: str = parameter(
-        "", "first link of the chains of the group; empty: the base of the node", read_only=True
+    base: str = start_parameter(
+        "", "first link of the chains of the group; empty: the base of the node"
     )
     method: str = parameter("", "method for requests of the group; empty: the method of the node")
     timeout: float = parameter(
@@ -120,67 +121,26 @@ class GroupParameters:
         (0.0, 3600.0),
     )
 
-    def changed(self, given: Mapping[str, Any]) -> "GroupParameters":
-        """Return a copy of the parameters of this group with new values.
-
-        Args:
-            given: New values by full parameter name, such as ``group.left_arm.tip``; values of
-                other parameters are ignored.
-
-        Raises:
-            OptionError: If a value has the wrong type or is out of range.
-        """
-        values = {
-            field.name: checked(name, field, given[name])
-            for name, field in group_fields([self.name]).items()
-            if name in given
-        }
-        return replace(self, **values)
-
-
-def group_fields(groups: Iterable[str]) -> "dict[str, Field[Any]]":
-    """Return the dataclass fields of the parameters of all given groups.
-
-    The keys are full parameter names, such as ``group.left_arm.tip``.
-
-    Args:
-        groups: Names of the groups.
-    """
-    own = [field for field in fields(GroupParameters) if field.metadata]
-    return {f"{GROUP_PREFIX}.{group}.{field.name}": field for group in groups for field in own}
-
 
 @dataclass(frozen=True)
 class GroupsParameters(RobotParameters):
     """Parameters that select the robot, its groups, and the group that follows targets."""
 
-    groups: tuple[str, ...] = parameter(
+    groups: tuple[str, ...] = start_parameter(
         (),
         "names of groups for requests, each with group.NAME.tip, .base, .method and .timeout; "
         "empty: only the chain from base to tip",
-        read_only=True,
     )
-    stream_group: str = parameter(
+    stream_group: str = start_parameter(
         "",
         "group whose tips follow targets; empty: the chain from base to tip, or if these are empty "
         "the first group with one tip",
-        read_only=True,
     )
     group_details: tuple[GroupParameters, ...] = ()  # one item for each name in groups
 
-    def changed(self: GroupsT, given: Mapping[str, Any]) -> GroupsT:
-        """Return a copy with new values of parameters, including those of ``group.NAME.*``."""
-        names = _read_group_names(given.get("groups", self.groups))
-        before = {group.name: group for group in self.group_details}
-        details = [before.get(name, GroupParameters(name)).changed(given) for name in names]
-        with_groups = replace(self, group_details=tuple(details))
-        of_groups = group_fields(names)
-        rest = {name: value for name, value in given.items() if name not in of_groups}
-        return super(GroupsParameters, with_groups).changed(rest)
-
-    def dynamic_fields(self, given: Mapping[str, Any]) -> "dict[str, Field[Any]]":
-        """Return the fields of the parameters ``group.NAME.*`` by full parameter name."""
-        return group_fields(_read_group_names(given.get("groups", self.groups)))
+    ITEM_LISTS: ClassVar[tuple[ItemList, ...]] = (
+        ItemList("groups", "group_details", GroupParameters),
+    )
 
     def check(self) -> None:
         """Check that the groups are consistent.
@@ -190,9 +150,6 @@ class GroupsParameters(RobotParameters):
                 given, or if no group follows targets.
         """
         super().check()
-        twice = sorted({name for name in self.groups if self.groups.count(name) > 1})
-        if twice:
-            raise OptionError(f"groups contains {listing(twice)} more than once")
         if self.stream_group and (self.base or self.tip):
             raise OptionError("'stream_group' and 'base' or 'tip' are both given; give one of them")
         self.ends()
@@ -238,33 +195,26 @@ class GroupsParameters(RobotParameters):
         return groups[name]
 
 
-def _read_group_names(given: Any) -> Any:
-    return checked("groups", declared(GroupsParameters)["groups"], given)
-
-
 @dataclass(frozen=True)
 class Parameters(GroupsParameters):
     """All parameters of ``ik_node``."""
 
-    preset: str = parameter(
+    preset: str = start_parameter(
         "",
         "name of a known arm whose preset replaces the defaults of tip, acceleration, controller "
         "and others; given parameters override the preset; empty: no preset",
-        read_only=True,
     )
 
-    compatibility: str = parameter(
+    compatibility: str = start_parameter(
         "",
         "moveit_servo: names, units and defaults of MoveIt Servo, whose parameters are read too "
         "(moveit_servo.*); empty: none",
         choices=("", "moveit_servo"),
-        read_only=True,
     )
-    plugins: tuple[str, ...] = parameter(
+    plugins: tuple[str, ...] = start_parameter(
         (),
         "Python files with additional methods for method, stream_method and group.NAME.method; the "
         "files run with the permissions of this node",
-        read_only=True,
     )
 
     # Solution of requests
@@ -289,87 +239,71 @@ class Parameters(GroupsParameters):
     )
 
     # The scene
-    robot_description_semantic: str = parameter(
+    robot_description_semantic: str = start_parameter(
         "",
         "SRDF of the robot as text, with groups and links that may touch; empty: the SRDF on the "
         "topic of the same name",
-        read_only=True,
     )
-    mesh_folders: tuple[str, ...] = parameter(
+    mesh_folders: tuple[str, ...] = start_parameter(
         (),
         "folders from which meshes may be read, besides ROS packages and the folder of the robot "
         "file",
-        read_only=True,
     )
-    monitored_planning_scene: str = parameter(
+    monitored_planning_scene: str = start_parameter(
         "",
         "topic on which move_group publishes its scene, such as /monitored_planning_scene; the "
         "whole scene is requested from get_planning_scene in the same namespace; empty: no topic",
-        read_only=True,
     )
 
     # Actions and planning
-    motion_actions: bool = parameter(
-        True,
-        "serve the actions ~/follow_joint_trajectory and ~/move_to_pose",
-        read_only=True,
+    motion_actions: bool = start_parameter(
+        True, "serve the actions ~/follow_joint_trajectory and ~/move_to_pose"
     )
-    move_group_interface: bool = parameter(
+    move_group_interface: bool = start_parameter(
         False,
         "serve the planning services and the actions of move_group: plan_kinematic_path, "
         "compute_cartesian_path, execute_trajectory and move_action; false while move_group runs",
-        read_only=True,
     )
 
     # Limits of requests
-    service_threads: int = parameter(
+    service_threads: int = start_parameter(
         2,
         "number of threads that solve requests which take longer than a millisecond",
         span=(1, 64),
-        read_only=True,
     )
-    service_queue: int = parameter(
+    service_queue: int = start_parameter(
         64,
         "maximum number of requests that wait for a service thread; further requests are refused",
         span=(1, 10_000),
-        read_only=True,
     )
-    max_timeout: float = parameter(
+    max_timeout: float = start_parameter(
         10.0,
         "maximum timeout of a request; longer timeouts are shortened to this time",
         "s",
         (1e-3, 3600.0),
-        read_only=True,
     )
 
     # Scene and bounds of the stream
-    stream_avoid_collisions: str = parameter(
+    stream_avoid_collisions: str = start_parameter(
         MODE_AUTO,
         "whether the arm keeps min_distance to objects and between links while it follows targets: "
         "auto: if there is a scene (targets wait until it is built); required: yes, no motion "
         "without a scene; none: no",
         choices=(MODE_AUTO, MODE_REQUIRED, MODE_NONE),
-        read_only=True,
     )
-    scene: str = parameter(
-        "",
-        "file of the planning scene at the start, .yaml or .scene; empty: no objects",
-        read_only=True,
+    scene: str = start_parameter(
+        "", "file of the planning scene at the start, .yaml or .scene; empty: no objects"
     )
     min_distance: float = option(ControllerOptions, "min_distance", read_only=True)
     influence_distance: float = option(ControllerOptions, "influence_distance", read_only=True)
-    bounds: tuple[str, ...] = parameter(
+    bounds: tuple[str, ...] = start_parameter(
         (),
         "names of workspace bounds, each with bound.NAME.box, .sphere or .half_space, a pose and "
         "links",
-        read_only=True,
     )
     bound_details: tuple[BoundParameters, ...] = ()  # one item for each name in bounds
     max_linear_speed: float = parameter(
-        math.inf,
-        "maximum linear speed of the tip; .inf: no limit",
-        "m/s",
-        (1e-6, math.inf),
+        math.inf, "maximum linear speed of the tip; .inf: no limit", "m/s", (1e-6, math.inf)
     )
     max_angular_speed: float = parameter(
         math.inf, "maximum angular speed of the tip; .inf: no limit", "rad/s", (1e-6, math.inf)
@@ -418,23 +352,19 @@ class Parameters(GroupsParameters):
 
     # Following of targets; parameters that affect safety are read-only
     stream_method: str = parameter(DEFAULT_METHOD, "method with which the arm follows targets")
-    rate: float = parameter(
-        100.0, "rate of the control cycles", "Hz", (1.0, 1000.0), read_only=True
-    )
-    thread_priority: int = parameter(
+    rate: float = start_parameter(100.0, "rate of the control cycles", "Hz", (1.0, 1000.0))
+    thread_priority: int = start_parameter(
         50,
         "real-time priority of the servo loop (SCHED_FIFO), if permitted, and one below of the "
         "threads of Fast DDS; 0: no real-time priority",
         span=(0, 99),
-        read_only=True,
     )
-    acceleration: tuple[float, ...] = parameter(
+    acceleration: tuple[float, ...] = start_parameter(
         (),
         "maximum acceleration, one value for all joints or one for each; empty: computed from the "
         "reach of the arm; [.inf]: no limit",
         "rad/s^2 or m/s^2",
         (1e-6, math.inf),
-        read_only=True,
     )
     jerk: tuple[float, ...] = option(ControllerOptions, "jerk", read_only=True)
     when_stuck: str = option(ControllerOptions, "when_stuck")
@@ -473,20 +403,17 @@ class Parameters(GroupsParameters):
         COMMAND_SCALE_RANGE,
         group=COMMAND_SCALE,
     )
-    twist_frame: str = parameter(
-        "",
-        "frame of geometry_msgs/Twist messages on target_twist; empty: the root",
-        read_only=True,
+    twist_frame: str = start_parameter(
+        "", "frame of geometry_msgs/Twist messages on target_twist; empty: the root"
     )
     trajectory_period: float = parameter(
         0.1, "time between two poses of a target_trajectory", "s", (1e-3, 3600.0)
     )
-    feedback_mode: str = parameter(
+    feedback_mode: str = start_parameter(
         MODE_AUTO,
         "use of joint states: auto: as the start state of the arm, before which no commands are "
         "sent to a controller; required: also to supervise the motion; none: ignored",
         choices=(MODE_AUTO, MODE_REQUIRED, MODE_NONE),
-        read_only=True,
     )
     measurement_timeout: float = option(ControllerOptions, "measurement_timeout", read_only=True)
     max_deviation: float = option(ControllerOptions, "max_deviation", read_only=True)
@@ -498,51 +425,40 @@ class Parameters(GroupsParameters):
     )
 
     # Outputs
-    output_type: tuple[str, ...] = parameter(
+    output_type: tuple[str, ...] = start_parameter(
         (JOINT_STATE,),
         "message types of the commands, one or more",
         choices=(JOINT_STATE, JOINT_TRAJECTORY, POSITION_ARRAY, VELOCITY_ARRAY),
-        read_only=True,
     )
-    output_topic: tuple[str, ...] = parameter(
+    output_topic: tuple[str, ...] = start_parameter(
         (),
         "topics of the commands, one for each output_type; empty: the default topic of each type",
-        read_only=True,
     )
-    output_joints: tuple[str, ...] = parameter(
-        (),
-        "names of the joints in the order of all outputs; empty: from base to tip",
-        read_only=True,
+    output_joints: tuple[str, ...] = start_parameter(
+        (), "names of the joints in the order of all outputs; empty: from base to tip"
     )
-    output_names: tuple[str, ...] = parameter(
+    output_names: tuple[str, ...] = start_parameter(
         (),
         "names that the driver uses for the output_joints, in commands and joint_states; empty: "
         "the names in the robot description",
-        read_only=True,
     )
-    trajectory_points: int = parameter(
+    trajectory_points: int = start_parameter(
         0,
         "number of points of a joint_trajectory: 1: only the command; 0: the command and a braking "
         "trajectory with as many points as the acceleration limits need; above 1: as 0, but with "
         "at least this number of points while the arm moves",
         span=(0, 100),
-        read_only=True,
     )
-    trajectory_accelerations: bool = parameter(
+    trajectory_accelerations: bool = start_parameter(
         False,
         "also write accelerations to the points of a joint_trajectory; needs jerk limits, because "
         "otherwise the accelerations jump at the points",
-        read_only=True,
     )
-    trail: float = parameter(
-        5.0,
-        "duration of the recent path of the tip that the markers show",
-        "s",
-        (0.0, 60.0),
-        read_only=True,
+    trail: float = start_parameter(
+        5.0, "duration of the recent path of the tip that the markers show", "s", (0.0, 60.0)
     )
-    interactive_marker: bool = parameter(
-        False, "publish an RViz marker with which the user can drag the target", read_only=True
+    interactive_marker: bool = start_parameter(
+        False, "publish an RViz marker with which the user can drag the target"
     )
 
     # Options of methods, for services and stream
@@ -554,27 +470,17 @@ class Parameters(GroupsParameters):
     margin: float = option(SolverOptions, "margin", group=METHOD_OPTIONS)
     mu: float = option(SolverOptions, "mu", group=METHOD_OPTIONS)
 
+    ITEM_LISTS: ClassVar[tuple[ItemList, ...]] = (
+        *GroupsParameters.ITEM_LISTS, ItemList("bounds", "bound_details", BoundParameters)
+    )  # fmt: skip
     FORMER_NAMES: ClassVar = {
         name: f"{METHOD_OPTIONS}.{name}"
         for name in ("alpha", "lambda", "nu", "sigma0", "gamma_max", "margin", "mu")
     }
 
-    def changed(self, given: Mapping[str, Any]) -> "Parameters":
-        """Return a copy with new values of parameters, including those of ``bound.NAME.*``."""
-        names = _read_bound_names(given.get("bounds", self.bounds))
-        details = changed_bounds(self.bound_details, names, given)
-        of_bounds = bound_fields(names)
-        rest = {name: value for name, value in given.items() if name not in of_bounds}
-        return super(Parameters, replace(self, bound_details=details)).changed(rest)
-
     def foreign_prefixes(self) -> tuple[str, ...]:
         """Return the prefix of the parameters of MoveIt Servo, if the node reads them."""
         return (f"{self.compatibility}.",) if self.compatibility else ()
-
-    def dynamic_fields(self, given: Mapping[str, Any]) -> "dict[str, Field[Any]]":
-        """Return the fields of ``group.NAME.*`` and ``bound.NAME.*`` by full parameter name."""
-        names = _read_bound_names(given.get("bounds", self.bounds))
-        return super().dynamic_fields(given) | bound_fields(names)
 
     def check(self) -> None:
         """Check that the values are consistent.
@@ -591,9 +497,6 @@ class Parameters(GroupsParameters):
         for bound in self.bound_details:
             bound.check()
         self.stream_task()
-        twice = sorted({name for name in self.bounds if self.bounds.count(name) > 1})
-        if twice:
-            raise OptionError(f"bounds contains {listing(twice)} more than once")
         of_groups = [group.method for group in self.group_details if group.method]
         for method in (self.method, self.stream_method, *of_groups):
             solver_options(parse_method(method), self.solver_options())
@@ -625,10 +528,7 @@ class Parameters(GroupsParameters):
                 "or above 1; got 1"
             )
         for name in ("output_joints", "output_names"):
-            given = getattr(self, name)
-            twice = sorted({item for item in given if given.count(item) > 1})
-            if twice:
-                raise OptionError(f"{name} contains {', '.join(twice)} more than once")
+            check_unique(name, getattr(self, name))
 
     def command_scale(self) -> CommandScale:
         """Return the factors of twists and joint velocities in messages."""
@@ -760,10 +660,6 @@ def _load_plugin(file: str) -> tuple[str, ...]:
         Result of :func:`dls_ik.solver.plugins.load_plugin`.
     """
     return load_plugin(file)
-
-
-def _read_bound_names(given: Any) -> Any:
-    return checked("bounds", declared(Parameters)["bounds"], given)
 
 
 DECLARED = declared(Parameters)  # all parameters except group.NAME.* and bound.NAME.*

@@ -8,7 +8,7 @@ The messages are reused: each cycle fills the same message objects in place.
 from array import array
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +64,24 @@ def set_time(time: Any, nanoseconds: int) -> None:
     time.sec, time.nanosec = divmod(nanoseconds, NANOSECONDS_PER_SECOND)
 
 
+class CommandOutput(Protocol):
+    """Output of one message type. Each cycle fills the same message."""
+
+    message_type: Any
+    default_topic: str
+
+    def fill(self, q: Array, velocity: Array, stamp: int, knots: Knots | None = None) -> Any:
+        """Write a command to the message, and return the message.
+
+        Args:
+            q: (n,) joint positions of the command [rad or m].
+            velocity: (n,) joint velocities of the command [rad/s or m/s].
+            stamp: Time of the command [ns].
+            knots: Points of the trajectory that stops after the command. None: the only point of
+                a trajectory is the command.
+        """
+
+
 class JointStateOutput:
     """Message type JointState: positions and velocities, for robot_state_publisher and RViz.
 
@@ -80,16 +98,7 @@ class JointStateOutput:
         self._velocity = writable(self._message, "velocity", len(spec.names))
 
     def fill(self, q: Array, velocity: Array, stamp: int, knots: Knots | None = None) -> Any:
-        """Write a command to the message, and return the message.
-
-        All calls return the same message object.
-
-        Args:
-            q: (n,) joint positions [rad or m].
-            velocity: (n,) joint velocities [rad/s or m/s].
-            stamp: Time of the command [ns].
-            knots: Not used.
-        """
+        """Write positions, velocities and the stamp of a command, see :class:`CommandOutput`."""
         self._position[:] = q
         self._velocity[:] = velocity
         set_time(self._message.header.stamp, stamp)
@@ -126,16 +135,7 @@ class JointTrajectoryOutput:
         self._message = JointTrajectory(joint_names=list(spec.names))
 
     def fill(self, q: Array, velocity: Array, stamp: int, knots: Knots | None = None) -> Any:
-        """Write a command and the trajectory that stops after it to the message, and return it.
-
-        All calls return the same message object.
-
-        Args:
-            q: (n,) joint positions of the command [rad or m].
-            velocity: (n,) joint velocities of the command [rad/s or m/s].
-            stamp: Not used.
-            knots: Points of the trajectory. None: the only point is the command.
-        """
+        """Write a command and the stop after it without a stamp, see :class:`CommandOutput`."""
         if knots is None:
             knots = Knots(np.array([self._period]), q[None], velocity[None], True)
         pool = self._pools[knots.is_linear]
@@ -196,24 +196,15 @@ class PositionArrayOutput:
 
     def __init__(self, spec: OutputSpec) -> None:
         self._message = Float64MultiArray()
-        self._position = writable(self._message, "data", len(spec.names))
+        self._data = writable(self._message, "data", len(spec.names))
 
     def fill(self, q: Array, velocity: Array, stamp: int, knots: Knots | None = None) -> Any:
-        """Write a command to the message, and return the message.
-
-        All calls return the same message object.
-
-        Args:
-            q: (n,) joint positions [rad or m].
-            velocity: Not used.
-            stamp: Not used.
-            knots: Not used.
-        """
-        self._position[:] = q
+        """Write the positions of a command, see :class:`CommandOutput`."""
+        self._data[:] = q
         return self._message
 
 
-class VelocityArrayOutput:
+class VelocityArrayOutput(PositionArrayOutput):
     """Message type Float64MultiArray: joint velocities, in the order of the receiving controller.
 
     Each velocity is the mean velocity of the command in the cycle plus a correction of drift
@@ -224,25 +215,11 @@ class VelocityArrayOutput:
         spec: Joint names and period.
     """
 
-    message_type = Float64MultiArray
     default_topic = "forward_velocity_controller/commands"
 
-    def __init__(self, spec: OutputSpec) -> None:
-        self._message = Float64MultiArray()
-        self._velocity = writable(self._message, "data", len(spec.names))
-
     def fill(self, q: Array, velocity: Array, stamp: int, knots: Knots | None = None) -> Any:
-        """Write a command to the message, and return the message.
-
-        All calls return the same message object.
-
-        Args:
-            q: Not used.
-            velocity: (n,) joint velocities [rad/s or m/s].
-            stamp: Not used.
-            knots: Not used.
-        """
-        self._velocity[:] = velocity
+        """Write the velocities of a command, see :class:`CommandOutput`."""
+        self._data[:] = velocity
         return self._message
 
 
@@ -342,7 +319,7 @@ class Outputs:
             for kind, name in zip(kinds, names, strict=True)
         ]
         self._order = np.arange(0)
-        self._outputs: list[Any] = []  # message of each publisher, for the joints in use
+        self._outputs: list[CommandOutput] = []  # message of each publisher, for the joints in use
 
     def joints(self, chain: Sequence[str]) -> OutputJoints:
         """Return the order and the names in the outputs of the joints `chain` (n,).

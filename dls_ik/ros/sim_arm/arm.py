@@ -20,7 +20,7 @@ from dls_ik.errors import OptionError
 from dls_ik.model.analysis import ready_configuration
 from dls_ik.model.joint import checked_configuration
 from dls_ik.model.robot import RobotModel
-from dls_ik.ros.declare import parameter
+from dls_ik.ros.declare import parameter, start_parameter
 from dls_ik.ros.params import Ends, RobotParameters
 
 MAX_INTEGRATION_STEP = 1e-3  # [s] maximum integration step
@@ -254,18 +254,15 @@ MAX_TIME_PARAMETER = 60.0  # [s] maximum of the parameters delay, time_constant 
 class SimArmParameters(RobotParameters):
     """Parameters of the node ``ik_sim_arm``."""
 
-    tips: tuple[str, ...] = parameter(
-        (),
-        "last links of several chains from base, such as two arms, instead of tip",
-        read_only=True,
+    tips: tuple[str, ...] = start_parameter(
+        (), "last links of several chains from base, such as two arms, instead of tip"
     )
-    joint_names: tuple[str, ...] = parameter(
+    joint_names: tuple[str, ...] = start_parameter(
         (),
         "joints of an arm without a robot description, in the order of position_array commands; "
         "they have no velocity limits",
-        read_only=True,
     )
-    rate: float = parameter(250.0, "rate of the joint states", "Hz", (1.0, 1000.0), read_only=True)
+    rate: float = start_parameter(250.0, "rate of the joint states", "Hz", (1.0, 1000.0))
     initial_positions: tuple[float, ...] = parameter(
         (),
         "joint positions at the start and after a reset; empty: 0 or the limit closest to 0, and "
@@ -289,33 +286,28 @@ class SimArmParameters(RobotParameters):
         0.0, "mean rate of random gaps in the joint states; 0: no gaps", "1/s", (0.0, 1000.0)
     )
     dropout_duration: float = parameter(0.1, "length of each gap", "s", (0.0, MAX_TIME_PARAMETER))
-    random_seed: int = parameter(
-        0, "random seed of the noise and the gaps", span=(0, 2**31 - 1), read_only=True
+    random_seed: int = start_parameter(
+        0, "random seed of the noise and the gaps", span=(0, 2**31 - 1)
     )
 
     # Parameters of an arm with masses
-    physics: bool = parameter(
+    physics: bool = start_parameter(
         False,
         "simulate masses, efforts and contacts in MuJoCo (pip install 'dls_ik[physics]'); the "
         "command line option --physics sets it too",
-        read_only=True,
     )
-    scene: str = parameter(
-        "",
-        "physics: file with objects around the arm, .yaml or .scene; empty: no objects",
-        read_only=True,
+    scene: str = start_parameter(
+        "", "physics: file with objects around the arm, .yaml or .scene; empty: no objects"
     )
-    mesh_folders: tuple[str, ...] = parameter(
+    mesh_folders: tuple[str, ...] = start_parameter(
         (),
         "physics: folders from which meshes may be read, besides ROS packages and the folder of "
         "the robot file",
-        read_only=True,
     )
-    all_joints: bool = parameter(
+    all_joints: bool = start_parameter(
         False,
         "physics: also publish the joints outside the chain, which hold their positions or mimic "
         "joints",
-        read_only=True,
     )
     bandwidth: float = parameter(
         Drive().bandwidth,
