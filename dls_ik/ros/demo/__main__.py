@@ -14,7 +14,7 @@ import signal
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import TextIOWrapper
@@ -39,11 +39,11 @@ from dls_ik.ros.demo.measure import (
     PoseCheck,
     StateRecorder,
     StreamRecording,
+    TargetPath,
     ask_poses,
     demo_poses,
     evaluate,
     independent_check,
-    joint_uses,
     stream,
     target_path,
 )
@@ -51,7 +51,6 @@ from dls_ik.ros.demo.obstacle import (
     MIN_DISTANCE,
     STAYS,
     AppearingBox,
-    box_pose,
     evaluate_encounter,
     obstacle_plan,
 )
@@ -108,7 +107,7 @@ class Demonstration:
         self.output.mkdir(parents=True, exist_ok=True)
         print_heading(self.console, "Starting ik_node with the WAM arm")
         with running_node(self) as publisher:
-            box = AppearingBox(publisher, self.robot.base, box_pose(self.robot))
+            box = AppearingBox(publisher, self.robot)
             answers = self._ask(publisher)
             recording = self._stream(publisher)
             past_box = self._stream_past(box, publisher)
@@ -137,10 +136,7 @@ class Demonstration:
             f"s at {rate:g} Hz that are evaluated "
         )
         self._await_receipt(publisher, path.poses[0])
-        tick = lambda: console.print(".", end="")  # noqa: E731
-        recording = stream(publisher, recorder, path, self.robot.base, rate, tick)
-        console.print()
-        return recording
+        return self._send(publisher, recorder, path)
 
     def _await_receipt(self, publisher: TargetPublisher, T: Array) -> None:
         """Send a target (4, 4) until the node has received one; DDS may drop the first targets.
@@ -165,10 +161,19 @@ class Demonstration:
             f"the box appears for {STAYS:g} s; the node keeps a distance of "
             f"{1e3 * MIN_DISTANCE:g} mm "
         )
+        return self._send(publisher, recorder, plan.path, box.events(plan))
+
+    def _send(
+        self,
+        publisher: TargetPublisher,
+        recorder: StateRecorder,
+        path: TargetPath,
+        events: Mapping[int, Callable[[], None]] | None = None,
+    ) -> StreamRecording:
+        """Stream targets, see :func:`.stream`; print a dot for each second."""
         tick = lambda: self.console.print(".", end="")  # noqa: E731
-        events = box.events(plan, self.rate)
         frame, rate = self.robot.base, self.rate
-        recording = stream(publisher, recorder, plan.path, frame, rate, tick, events)
+        recording = stream(publisher, recorder, path, frame, rate, tick, events)
         self.console.print()
         return recording
 
@@ -188,16 +193,15 @@ class Demonstration:
             load: Load of the machine during the streams.
         """
         console = self.console
-        motion, tracking = evaluate(recording, self.check)
-        uses = joint_uses(self.robot, motion)
+        motion, tracking = evaluate(recording, self.robot, self.check)
         print_tracking(console, tracking)
         encounter = evaluate_encounter(past_box, self.plan, self.robot, self.check)
         print_heading(self.console, "4  Pictures")
         for picture in save_pictures(self.robot, motion, tracking, encounter, self.output):
             console.print(str(picture), soft_wrap=True)
-        found = criteria(answers, tracking, uses, encounter, self.rate)
+        found = criteria(answers, tracking, encounter, self.rate)
         if self.json is not None:
-            save_report(self.json, answers, tracking, uses, encounter, found, load)
+            save_report(self.json, answers, tracking, encounter, found, load)
             console.print(str(self.json), soft_wrap=True)
         return found
 
