@@ -95,6 +95,25 @@ def test_recording_is_read_back(files, suffix):
         assert found.info == INFO
 
 
+def test_tables_ignore_joint_states_without_positions_and_joint_targets(tmp_path):
+    def joint_states(role, topic, **fields):
+        message = JointState(name=list(WAM.joint_names), **fields)
+        return topic, "sensor_msgs/msg/JointState", role, BEGIN, message
+
+    *_, tip = session(1)
+    command = joint_states("command", "/commands", position=positions(50).tolist())
+    path = write(tmp_path / "roles.csv", [
+        command,
+        joint_states("state", "/joint_states", position=HOME.tolist()),
+        command,
+        joint_states("state", "/joint_states", velocity=[0.0] * 7),
+        joint_states("target", "/target_joint", position=positions(99).tolist()),
+        tip,
+    ])  # fmt: skip
+    found = read_recording(path)
+    np.testing.assert_allclose(found.positions_at(0.0, WAM.joint_names), HOME)
+
+
 def test_other_programs_read_the_files(files):
     from rosbags.rosbag2 import Reader
     from rosbags.typesys import Stores, get_types_from_msg, get_typestore

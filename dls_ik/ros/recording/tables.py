@@ -16,8 +16,10 @@ from dls_ik.ros.client.target_publisher import UNKNOWN_STATE
 from dls_ik.ros.frames import matrix_from_pose, pose_errors
 from dls_ik.ros.recording.definitions import message_class
 from dls_ik.ros.recording.topics import (
+    COMMAND_ROLE,
     JOINTS_KIND,
     POSE_KIND,
+    STATE_ROLE,
     STATUS_ROLE,
     STATUSES_KIND,
     TARGET_ROLE,
@@ -63,6 +65,7 @@ class CsvWriter:
         self._target: tuple[str, Array | None] = ("", None)  # frame and pose
         self._joints: list[str] = []
         self._q: dict[str, float] = {}
+        self._is_measured = False  # whether the positions are measured
 
     def add_topic(self, topic: str, kind: str, role: str) -> None:
         """Add a topic; a table has columns for joint states, poses and the status only."""
@@ -77,7 +80,7 @@ class CsvWriter:
         kind, role, message_type = self._topics[topic]
         message = deserialize_message(data, message_type)
         if kind == JOINTS_KIND:
-            self._keep_joints(message)
+            self._keep_joints(message, role)
         elif role == STATUS_ROLE:
             state = ServoState.from_message(message.code, message.message)
             self._state = UNKNOWN_STATE if state is None else state.name
@@ -94,8 +97,14 @@ class CsvWriter:
         """Close the file."""
         self._file.close()
 
-    def _keep_joints(self, message: Any) -> None:
-        self._q |= dict(zip(message.name, message.position, strict=False))
+    def _keep_joints(self, message: Any, role: str) -> None:
+        """Keep measured positions, or commanded positions until positions are measured."""
+        if role not in (STATE_ROLE, COMMAND_ROLE) or len(message.position) != len(message.name):
+            return  # a target, or a message with velocities or efforts only
+        if role == COMMAND_ROLE and self._is_measured:
+            return
+        self._is_measured = role == STATE_ROLE
+        self._q |= dict(zip(message.name, message.position, strict=True))
         if not self._joints and self._q:
             self._joints = sorted(self._q)
             self._writer.writerow(table_header(self._joints))
