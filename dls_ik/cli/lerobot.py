@@ -19,11 +19,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dls_ik.cli import output
+from dls_ik.core.se3 import difference
 from dls_ik.core.types import Array
 from dls_ik.errors import DlsIkError, PoseError
 from dls_ik.model.robot import RobotModel
 from dls_ik.model.rotations import (
-    quaternion_from_rotation,
     rotation_about,
     rotation_from_quaternion,
     rotation_from_rpy,
@@ -386,12 +386,4 @@ def joint_columns(
 
 def pose_values(Ts: Array) -> Array:
     """Return poses (b, 4, 4) as values (b, 6): position [m] and rotation vector [rad]."""
-    vectors = []
-    for T in Ts:
-        x, y, z, w = quaternion_from_rotation(T[:3, :3])
-        size = float(np.linalg.norm([x, y, z]))
-        angle = 2.0 * np.arctan2(size, w)
-        angle = angle - 2.0 * np.pi if angle > np.pi else angle
-        scale = angle / size if size > 0.0 else 2.0
-        vectors.append(scale * np.array([x, y, z]))
-    return np.hstack([Ts[:, :3, 3], np.array(vectors).reshape(-1, 3)])
+    return np.array([difference(np.eye(4), T) for T in Ts]).reshape(-1, 6)

@@ -27,7 +27,7 @@ from dls_ik.plot.canvas import (
     panel_title,
     plain,
 )
-from dls_ik.plot.scene import draw_faces, faces
+from dls_ik.plot.scene import draw_faces, placed_faces
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -74,7 +74,8 @@ def path_in_space(
     figure = new_figure(11.0, 6.6)
     grid = figure.add_gridspec(2, 2, width_ratios=(1.25, 1.0))
     space: Any = figure.add_subplot(grid[:, 0], projection="3d", computed_zorder=False)
-    flat = [] if scene is None else _placed_faces(scene, q[0])
+    T_base_root = inverse(robot.tree.pose(robot.base, robot.named(q[0])))
+    flat = [] if scene is None else placed_faces(scene, T_base_root)
     if flat:
         draw_faces(space, flat)
     chosen = instants(np.arange(len(q), dtype=float), NUM_ARMS)
@@ -121,18 +122,6 @@ def path_title(path: IkPathResult) -> str:
         parts = [f"all {len(path)} poses are reached without a reconfiguration"]
     text = "; ".join(parts)
     return "\n".join(textwrap.wrap(text[0].upper() + text[1:], TITLE_WIDTH))
-
-
-def _placed_faces(scene: PlanningScene, q: Array) -> list[Array]:
-    """Return the faces (m, 3) of all objects of a scene in the base frame of its robot [m]."""
-    robot = scene.robot
-    T_base_root = inverse(robot.tree.pose(robot.base, robot.named(q)))
-    found = []
-    for each in scene.snapshot.objects.values():
-        for shape, T_part in each.body.parts:
-            T = T_base_root @ each.T @ T_part
-            found += [face @ T[:3, :3].T + T[:3, 3] for face in faces(shape)]
-    return found
 
 
 def _draw_paths(

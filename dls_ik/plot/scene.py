@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,11 +22,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 HALF_PLANE_SIZE = 10.0  # [m] half edge length of a drawn plane
-# Flat faces that approximate a round shape: number around its axis, and per quarter of its profile
-NUM_FACES_AROUND, NUM_FACES_PER_QUARTER = 24, 8
-BOX_FACE_CORNERS = np.array(
-    [[0, 1, 3, 2], [4, 5, 7, 6], [0, 1, 5, 4], [2, 3, 7, 6], [0, 2, 6, 4], [1, 3, 7, 5]]
-)
 
 
 def arm_among_obstacles(
@@ -51,10 +47,7 @@ def arm_among_obstacles(
     T_base_root = inverse(robot.tree.pose(robot.base, robot.named(values[0])))
     figure = new_figure(7.4, 6.6)
     axes: Any = figure.add_subplot(projection="3d", computed_zorder=False)
-    for each in scene.snapshot.objects.values():
-        for shape, T in each.body.parts:
-            placed = T_base_root @ each.T @ T
-            draw_faces(axes, [face @ placed[:3, :3].T + placed[:3, 3] for face in faces(shape)])
+    draw_faces(axes, placed_faces(scene, T_base_root))
     colours = fading(np.linspace(0.25, 1.0, len(values)))
     for arm in arm_points(robot, values):
         draw_arms(axes, arm, colours, 3.0)
@@ -84,6 +77,27 @@ def draw_faces(axes: Any, placed: list[Array]) -> None:
         axes.auto_scale_xyz(*np.concatenate(placed).T)
 
 
+def placed_faces(scene: PlanningScene, T_base_root: Array) -> list[Array]:
+    """Return the faces (m, 3) [m] of all objects of a scene in the base frame of its robot.
+
+    Args:
+        scene: Scene.
+        T_base_root: (4, 4) pose of the root link in the base frame.
+    """
+    return [
+        face @ T[:3, :3].T + T[:3, 3]
+        for shape, T in _placed_shapes(scene, T_base_root)
+        for face in faces(shape)
+    ]
+
+
+def _placed_shapes(scene: PlanningScene, T_base_root: Array) -> Iterator[tuple[Shape, Array]]:
+    """Yield the shapes of all objects of a scene, and their poses (4, 4) in the base frame."""
+    for each in scene.snapshot.objects.values():
+        for shape, T_object_shape in each.body.parts:
+            yield shape, T_base_root @ each.T @ T_object_shape
+
+
 def faces(shape: Shape) -> list[Array]:
     """Return the faces of a shape as polygons (m, 3) in the frame of the shape [m].
 
@@ -108,17 +122,15 @@ def sections(scene: PlanningScene, axis: int, at: float) -> Array:
     robot = scene.robot
     T_base_root = inverse(robot.tree.pose(robot.base, scene.snapshot.values))
     found = [np.zeros((0, 2, 3))]
-    for each in scene.snapshot.objects.values():
-        for shape, T_part in each.body.parts:
-            T = T_base_root @ each.T @ T_part
-            flat = [_sheet(shape)] if isinstance(shape, Plane) else faces(shape)
-            by_corners: dict[int, list[Array]] = {}
-            for face in flat:
-                by_corners.setdefault(len(face), []).append(face)
-            found += [
-                _cut(np.array(several) @ T[:3, :3].T + T[:3, 3], axis, at)
-                for several in by_corners.values()
-            ]
+    for shape, T in _placed_shapes(scene, T_base_root):
+        flat = [_sheet(shape)] if isinstance(shape, Plane) else faces(shape)
+        by_corners: dict[int, list[Array]] = {}
+        for face in flat:
+            by_corners.setdefault(len(face), []).append(face)
+        found += [
+            _cut(np.array(several) @ T[:3, :3].T + T[:3, 3], axis, at)
+            for several in by_corners.values()
+        ]
     return np.concatenate(found)
 
 

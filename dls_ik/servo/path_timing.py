@@ -25,7 +25,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dls_ik.core.path_lines import Lines
-from dls_ik.core.se3 import difference
 from dls_ik.core.types import Array, Flags, Indices
 from dls_ik.errors import ChainError, DlsIkError, OptionError
 from dls_ik.model.robot import RobotModel
@@ -41,6 +40,7 @@ from dls_ik.servo.path_tolerance import (
 )
 from dls_ik.servo.speed_profile import PathSpline, TimedSpline, fastest_motion
 from dls_ik.servo.tip_speed import tip_speed
+from dls_ik.solver.episodes import polished
 from dls_ik.solver.options import checked_value, number, per_joint
 from dls_ik.solver.poses import batch_poses
 from dls_ik.solver.result import IkPathResult
@@ -275,12 +275,7 @@ def _on_poses(robot: RobotModel, T: Array, q: Array) -> Array:
         T: (b, 4, 4) poses T_base_tip.
         q: (b, n) solutions of the poses [rad or m].
     """
-    exact = q
-    for _ in range(2):
-        found = np.ascontiguousarray(robot.fk(exact))
-        errors = np.array([difference(a, b) for a, b in zip(found, T, strict=True)])
-        inverses = np.linalg.pinv(robot.jacobian(exact), 1e-3)
-        exact = robot.clip(exact + np.einsum("bij,bj->bi", inverses, errors))
+    exact, _ = polished(robot, q, T, cutoff=1e-3)
     is_close = np.abs(exact - q).max(axis=1) < MAX_CORRECTION
     return np.where(is_close[:, None], exact, q)
 

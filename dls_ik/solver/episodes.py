@@ -17,7 +17,7 @@ from dls_ik.solver.result import IkPathResult
 from dls_ik.solver.solver import IkSolver
 
 NUM_POLISHING_STEPS = 4  # number of Newton steps after the solver; each squares a small error
-POLISHING_CUTOFF = 1e-6  # singular values below this share of the largest are not inverted
+POLISHING_CUTOFF = 1e-6
 DEFAULT_TOLERANCE = 1e-6  # [m, rad]
 DEFAULT_MAX_STEP = 0.5  # [rad or m]
 
@@ -95,7 +95,9 @@ def episode_joints(
     return EpisodeJoints(q, errors[:, 0], errors[:, 1], find_gaps(result, errors, tolerance))
 
 
-def polished(robot: RobotModel, q: Array, poses: Array) -> tuple[Array, Array]:
+def polished(
+    robot: RobotModel, q: Array, poses: Array, cutoff: float = POLISHING_CUTOFF
+) -> tuple[Array, Array]:
     """Return joint positions (b, n) after Newton steps, and position and rotation errors (b, 2).
 
     A step is taken only if it lowers the error, and stays within the joint limits.
@@ -104,13 +106,16 @@ def polished(robot: RobotModel, q: Array, poses: Array) -> tuple[Array, Array]:
         robot: Robot with one tip.
         q: (b, n) joint positions close to solutions [rad or m].
         poses: (b, 4, 4) poses ``T_base_tip``.
+        cutoff: Singular values below this share of the largest are not inverted.
     """
     errors = _errors(robot, q, poses)
     for _ in range(NUM_POLISHING_STEPS):
-        J = np.linalg.pinv(robot.jacobian(q), rcond=POLISHING_CUTOFF)  # (b, n, 6)
+        J = np.linalg.pinv(robot.jacobian(q), rcond=cutoff)  # (b, n, 6)
         moved = robot.clip(q + (J @ errors[:, :, None])[:, :, 0])
         new = _errors(robot, moved, poses)
         better = np.linalg.norm(new, axis=1) < np.linalg.norm(errors, axis=1)
+        if not better.any():
+            break
         q = np.where(better[:, None], moved, q)
         errors = np.where(better[:, None], new, errors)
     norms = [np.linalg.norm(part, axis=1) for part in (errors[:, :3], errors[:, 3:])]

@@ -106,7 +106,7 @@ class _Bench(NamedTuple):
     pairs: dict[str, tuple[Array, Array, Array]]  # starts, goals and target poses by case
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=16)  # a worker solves chunks of several robots in turns
 def _bench(job: StudyJob, number: int) -> _Bench:
     """Return the solvers and pairs of a robot, after a first solve that loads the kernels."""
     study, robot = job.study, job.robot(number)

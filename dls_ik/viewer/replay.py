@@ -124,8 +124,10 @@ def read_path(robot: RobotModel, name: str, content: bytes) -> ReplayPath:
     try:
         text = content.decode("utf-8-sig")
         if text.lstrip().startswith("{"):
-            breaks = _json_breaks(text)
-        columns = _json_columns(text) if text.lstrip().startswith("{") else _csv_columns(text)
+            document = json.loads(text)
+            columns, breaks = _json_columns(document), _json_breaks(document)
+        else:
+            columns = _csv_columns(text)
     except (ValueError, TypeError, KeyError, IndexError, csv.Error, RecursionError) as error:
         raise PathFileError(f"{quoted(name)} is not {RECORDING_FORMS}") from error
     missing = [joint for joint in robot.joint_names if joint not in columns]
@@ -155,17 +157,16 @@ TIME_KEY, SCENE_KEY, BREAKS_KEY = "t", "scene", "reconfigurations"
 ARM, PAGE_TIME = "arm", "time [s]"  # columns of a recording of the page
 
 
-def _json_columns(text: str) -> dict[str, Array]:
-    document: dict[str, Any] = json.loads(text)
+def _json_columns(document: dict[str, Any]) -> dict[str, Array]:
     positions = np.array(document["positions"], dtype=float)
     names = [str(name) for name in document["joint_names"]]
     columns = dict(zip(names, positions.T, strict=True))
     return {**columns, TIME_KEY: np.array(document["t"], dtype=float)}
 
 
-def _json_breaks(text: str) -> tuple[Break, ...]:
+def _json_breaks(document: dict[str, Any]) -> tuple[Break, ...]:
     """Return the reconfigurations in a JSON document, sorted by their times."""
-    given = json.loads(text).get(BREAKS_KEY, [])
+    given = document.get(BREAKS_KEY, [])
     found = [Break(float(each["t"]), str(each["explanation"])) for each in given]
     if not all(np.isfinite(each.t) for each in found):
         raise ValueError("the time of a reconfiguration is not finite")

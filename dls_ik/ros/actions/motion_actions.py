@@ -8,8 +8,7 @@ from moveit_msgs.action import MoveGroup
 from dls_ik.ros.actions.follow import FOLLOW_ACTION, FollowJointTrajectoryAction
 from dls_ik.ros.actions.goals import GoalServer
 from dls_ik.ros.actions.motion import MotionContext
-from dls_ik.ros.actions.move_group import MoveGroupInterface
-from dls_ik.ros.actions.move_to_pose import POSE_ACTION, MoveToPoseAction
+from dls_ik.ros.actions.move_group import POSE_ACTION, MoveGroupInterface, MoveToPoseAction
 from dls_ik.ros.params import Parameters
 from dls_ik.ros.util import Throttle
 
