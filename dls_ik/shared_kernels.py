@@ -42,6 +42,22 @@ def others_can_write(folder: Path) -> str:
     return ""
 
 
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file; if that fails, an existing file is kept, and no incomplete file is left.
+
+    Raises:
+        OSError: If the file cannot be written.
+    """
+    part = path.with_suffix(f".{secrets.token_hex(8)}.part")
+    try:
+        part.write_bytes(content)
+        os.replace(part, path)
+    except BaseException:
+        with suppress(OSError):
+            part.unlink()
+        raise
+
+
 def shared_folder() -> Path | None:
     """Return ``$XDG_CACHE_HOME/dls_ik/kernels``, by default in ``~/.cache``; None without a home.
 
@@ -92,14 +108,8 @@ class SharedKernels:
             stamp: Stamp of the kernel.
             content: Content of the cache file of the kernel.
         """
-        path = self.path(kernel, stamp)
-        part = path.with_suffix(f".{secrets.token_hex(8)}.part")
-        try:
-            part.write_bytes(content)
-            os.replace(part, path)
-        except OSError:
-            with suppress(OSError):
-                part.unlink()
+        with suppress(OSError):
+            write_atomically(self.path(kernel, stamp), content)
 
     def path(self, kernel: str, stamp: bytes) -> Path:
         """Return the path of the file of a kernel.

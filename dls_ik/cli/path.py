@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -32,7 +32,7 @@ from dls_ik.cli.path_files import (
     draw_trajectory,
     write_trajectory,
 )
-from dls_ik.cli.pose import read_poses, unit_options, warn_far_poses
+from dls_ik.cli.pose import PoseFile, read_poses, unit_options, warn_far_poses
 from dls_ik.cli.redundancy import ChosenRedundancy, level_facts, redundancy_options
 from dls_ik.cli.terminal import ProgressBars, stdout_console
 from dls_ik.core.types import Array
@@ -156,9 +156,7 @@ def path(
     target = check_target(out, kind, storage, plot)
     given = read_poses(poses, deg, mm)
     timing = _timing_options(acceleration, jerk, tip_speed)
-    if timing and (rate is not None or given.times is not None):
-        which = "column t" if rate is None else "--rate"
-        raise click.UsageError(f"--acceleration determines the times; leave out {which}")
+    _check_times(timing, rate, given)
     if plot is not None and len(given.poses) < 2:
         raise click.UsageError("--plot needs a path of at least 2 poses")
     robot = chosen.read()
@@ -172,18 +170,11 @@ def path(
     solver = IkSolver(arm, method, scene=scene, **settings, approximate=approximate)
     wanted = parse_task(task) if stack is None else stack
     with ProgressBars() as bars:
-        count = bars.counter("poses")
+        limits: Any = {"max_joint_step": max_joint_step, "progress": bars.counter("poses")}
         if whole:
-            result = solver.solve_path(
-                given.poses,
-                start,
-                wanted,
-                max_joint_step=max_joint_step,
-                progress=count,
-                whole=True,
-            )
+            result = solver.solve_path(given.poses, start, wanted, whole=True, **limits)
         else:
-            result = solve_along(solver, given.poses, start, wanted, max_joint_step, count)
+            result = solve_along(solver, given.poses, start, wanted, **limits)
     if timing and np.isinf(robot.velocity).any():
         rate = 1.0  # only for pictures of a path that cannot be timed
     times = _path_times(robot, result.q, given.times, rate)
@@ -196,12 +187,12 @@ def path(
     if timing and not is_refused:
         trajectory, is_refused = _timed(solver, trajectory, timing)
         facts = _summary(trajectory, max_joint_step)
-    if not is_refused:
-        files = write_trajectory(target, trajectory, chosen.name)
-    else:
+    if is_refused:
         files = draw_trajectory(target, trajectory) if whole else {}
         for name, about in files.items():
             output.warn(f"wrote {name}: {about}")
+    else:
+        files = write_trajectory(target, trajectory, chosen.name)
     if as_json:
         output.print_json({**facts, "written": list(files)})
     elif not is_refused and out != output.STDOUT:
@@ -217,7 +208,7 @@ def solve_along(
     poses: Array,
     seed: Array | None,
     task: Task | TaskStack | None,
-    max_step: float,
+    max_joint_step: float,
     progress: Callable[[int, int], None],
 ) -> IkPathResult:
     """Solve successive poses (b, 4, 4), each starting from the solution of the previous pose.
@@ -230,14 +221,16 @@ def solve_along(
         poses: (b, 4, 4) poses to reach.
         seed: (n,) start configuration [rad or m], or None.
         task: Components of the pose that are solved, or a stack; None for the whole pose.
-        max_step: Maximum joint change between two poses [rad or m]; a larger change is a jump.
+        max_joint_step: Maximum joint change between two poses [rad or m]; a larger change is a
+            jump.
         progress: Called with the number of solved poses and the number of all poses.
     """
-    best = solver.solve_path(poses, seed, task, max_joint_step=max_step, progress=progress)
+    limits: Any = {"max_joint_step": max_joint_step, "progress": progress}
+    best = solver.solve_path(poses, seed, task, **limits)
     if seed is not None or not any(_flaws(best)):
         return best
     for start in solver.solve_all(poses[0], MAX_STARTS, task=task):
-        other = solver.solve_path(poses, start, task, max_joint_step=max_step, progress=progress)
+        other = solver.solve_path(poses, start, task, **limits)
         best = min(best, other, key=_flaws)
         if not any(_flaws(best)):
             break
@@ -297,6 +290,17 @@ def _timing_options(
     return given
 
 
+def _check_times(timing: dict[str, Any], rate: float | None, given: PoseFile) -> None:
+    """Check that times are determined in one way only.
+
+    Raises:
+        click.UsageError: If the limits of the fastest motion are given together with times.
+    """
+    if timing and (rate is not None or given.times is not None):
+        which = "column t" if rate is None else "--rate"
+        raise click.UsageError(f"--acceleration determines the times; leave out {which}")
+
+
 def _timed(
     solver: IkSolver, trajectory: Trajectory, timing: dict[str, Any]
 ) -> tuple[Trajectory, bool]:
@@ -330,11 +334,9 @@ def _summary(trajectory: Trajectory, max_step: float) -> dict[str, Any]:
         trajectory: Trajectory.
         max_step: Joint changes between two poses above this value are jumps [rad or m].
     """
-    robot, result, t, source = (
-        trajectory.robot, trajectory.result, trajectory.t, trajectory.source
-    )  # fmt: skip
-    places, q, timed, stack = trajectory.given.places, result.q, trajectory.timed, trajectory.stack
-    missed = np.flatnonzero(result.status).tolist()
+    robot, result, t, timed = trajectory.robot, trajectory.result, trajectory.t, trajectory.timed
+    places, q, stack = trajectory.given.places, result.q, trajectory.stack
+    missed = _missed_facts(result, places)
     steps = np.abs(np.diff(q, axis=0, prepend=q[:1]))  # (b, n) joint changes; the first row is 0
     margins = np.minimum(q - robot.lower, robot.upper - q)
     rates = steps[1:] / np.diff(t)[:, None]
@@ -352,16 +354,7 @@ def _summary(trajectory: Trajectory, max_step: float) -> dict[str, Any]:
         "robot": robot.name,
         "poses": len(places),
         "reached": len(places) - len(missed),
-        "missed": [
-            {
-                "place": places[i],
-                "status": str(result[i].status),
-                "position_error": result.position_error[i],
-                "rotation_error": result.rotation_error[i],
-                "pair_in_the_way": result[i].pair_in_the_way,
-            }
-            for i in missed
-        ],
+        "missed": missed,
         "collisions": [
             {"place": places[i], "share_of_way": each.time, "pair": each.names}
             for i, each in enumerate(result.contacts)
@@ -374,20 +367,11 @@ def _summary(trajectory: Trajectory, max_step: float) -> dict[str, Any]:
         "jumps": [
             {"change": steps[i].max(), **about(i * robot.n + steps[i].argmax())} for i in jumps
         ],
-        "reconfigurations": [
-            {
-                "place": places[each.pose],
-                "last_place": places[each.last],
-                "reason": each.reason,
-                "names": each.names,
-                "explanation": each.explanation,
-            }
-            for each in result.reconfigurations
-        ],
+        "reconfigurations": _reconfiguration_facts(result, places),
         "min_reconfigurations": result.min_reconfigurations,
         "fraction": result.fraction,
         "duration": t[-1] - t[0] if timed is None else timed.duration,
-        "times": source,
+        "times": trajectory.source,
         "largest_share_of_velocity_limit": share.max(initial=0.0),
         "too_fast": []
         if timed is not None
@@ -395,6 +379,34 @@ def _summary(trajectory: Trajectory, max_step: float) -> dict[str, Any]:
         "seconds_to_solve": result.duration,
         **({} if stack is None else {"levels": level_facts(stack, _largest(result.level_errors))}),
     }
+
+
+def _missed_facts(result: IkPathResult, places: Sequence[str]) -> list[dict[str, Any]]:
+    """Return place, status and errors of each missed pose."""
+    return [
+        {
+            "place": places[i],
+            "status": str(result[i].status),
+            "position_error": result.position_error[i],
+            "rotation_error": result.rotation_error[i],
+            "pair_in_the_way": result[i].pair_in_the_way,
+        }
+        for i in np.flatnonzero(result.status).tolist()
+    ]
+
+
+def _reconfiguration_facts(result: IkPathResult, places: Sequence[str]) -> list[dict[str, Any]]:
+    """Return place and reason of each reconfiguration."""
+    return [
+        {
+            "place": places[each.pose],
+            "last_place": places[each.last],
+            "reason": each.reason,
+            "names": each.names,
+            "explanation": each.explanation,
+        }
+        for each in result.reconfigurations
+    ]
 
 
 def _largest(errors: Array) -> list[float]:

@@ -12,10 +12,10 @@ import os
 import socket
 import sys
 import webbrowser
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import click
 
@@ -103,26 +103,9 @@ def view(
     The default ROBOT is wam; with --ros it is the robot of the node.
     """
     methods = _methods(method)
-    if ros and freedom != NO_REDUNDANCY:
-        raise click.UsageError(
-            "--stack, --swivel, --posture, --frozen and --weights cannot be combined with --ros; "
-            "set the parameters swivel, posture, frozen_joints and joint_weights of the node"
-        )
-    if ros and (methods or task or replay or around.srdf):
+    if ros:
         given = {"--method": methods, "--task": task, "--replay": replay}
-        name = next((name for name, value in given.items() if value), "")
-        if not name:
-            raise click.UsageError(
-                "--srdf cannot be combined with --ros; give ik_node an SRDF by its parameter or "
-                "topic robot_description_semantic"
-            )
-        raise click.UsageError(
-            f"{name} cannot be combined with --ros: the page shows the motion of the node"
-        )
-    if ros and not chosen.name and (chosen.base or chosen.tip):
-        raise click.UsageError(
-            "with --ros, --base and --tip need ROBOT; otherwise base and tip of the node are used"
-        )
+        _check_remote(chosen, freedom, around, given)
     output.check_outputs(record)
     if ros:
         source = remote(chosen if chosen.name else None, namespace, patience, around.files)
@@ -151,6 +134,40 @@ def view(
     except KeyboardInterrupt:
         pass
     _exit_at_once()
+
+
+def _check_remote(
+    chosen: ChosenRobot, freedom: ChosenRedundancy, around: ChosenScene, given: Mapping[str, Any]
+) -> None:
+    """Check that no options are given that cannot be combined with --ros.
+
+    Args:
+        chosen: Robot given on the command line.
+        freedom: Options of the redundancy.
+        around: Options of the scene.
+        given: Values by name of further options that cannot be combined with --ros.
+
+    Raises:
+        click.UsageError: If such an option is given.
+    """
+    if freedom != NO_REDUNDANCY:
+        raise click.UsageError(
+            "--stack, --swivel, --posture, --frozen and --weights cannot be combined with --ros; "
+            "set the parameters swivel, posture, frozen_joints and joint_weights of the node"
+        )
+    for name in (name for name, value in given.items() if value):
+        raise click.UsageError(
+            f"{name} cannot be combined with --ros: the page shows the motion of the node"
+        )
+    if around.srdf:
+        raise click.UsageError(
+            "--srdf cannot be combined with --ros; give ik_node an SRDF by its parameter or topic "
+            "robot_description_semantic"
+        )
+    if not chosen.name and (chosen.base or chosen.tip):
+        raise click.UsageError(
+            "with --ros, --base and --tip need ROBOT; otherwise base and tip of the node are used"
+        )
 
 
 def _methods(given: str) -> list[str]:

@@ -4,11 +4,12 @@
 
 import hashlib
 import os
-import secrets
 from contextlib import suppress
 from functools import cache
+from pathlib import Path
 
 from dls_ik.model.files import PACKAGE_FOLDER
+from dls_ik.shared_kernels import write_atomically
 
 
 def read_kept(path: str, sources: tuple[str, ...]) -> bytes | None:
@@ -40,14 +41,8 @@ def write_kept(path: str, sources: tuple[str, ...], content: bytes) -> None:
         sources: Source files of this package whose code computes the content.
         content: Content.
     """
-    part = f"{path}.{secrets.token_hex(8)}.part"
-    try:
-        with open(part, "wb") as file:
-            file.write(_stamp(sources, content) + content)
-        os.replace(part, path)
-    except OSError:
-        with suppress(OSError):
-            os.unlink(part)
+    with suppress(OSError):
+        write_atomically(Path(path), _stamp(sources, content) + content)
 
 
 def remove_oldest(folder: str, prefix: str, max_files: int) -> None:

@@ -6,16 +6,16 @@ Local motion takes one step of an IK method per cycle. If it stalls, the planner
 solution of the target, or for a collision-free joint path to a solution.
 """
 
+from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from dls_ik.core.types import Array
 from dls_ik.model.robot import RobotModel
 from dls_ik.scene.joint_paths import MIN_CLEARANCE, PathPairs
-from dls_ik.servo.background import submit
 from dls_ik.servo.guard import Guard
 from dls_ik.servo.joint_motion import MotionLimits, PlannedPath, TimedPath, plan_motion
 from dls_ik.solver import IkResult, IkSolver
@@ -131,3 +131,23 @@ def monitored_pairs(guard: Guard, clearance: float = PATH_CLEARANCE) -> PathPair
 def is_collision_free(path: Array, pairs: PathPairs) -> bool:
     """Return whether all pairs provably keep their margins on the segments of a path (m, n)."""
     return all(pairs.block(a, b) is None for a, b in pairwise(path))
+
+
+R = TypeVar("R")
+
+
+def submit(executor: Executor | None, work: Callable[[], R]) -> "Future[R]":
+    """Start work in an executor, or do the work at once, and return the future result.
+
+    Args:
+        executor: Executor; None: the work is done before this function returns.
+        work: Function without arguments.
+    """
+    if executor is not None:
+        return executor.submit(work)
+    done: Future[R] = Future()
+    try:
+        done.set_result(work())
+    except Exception as error:  # noqa: BLE001  an executor also stores any exception
+        done.set_exception(error)
+    return done

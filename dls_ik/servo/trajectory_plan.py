@@ -22,7 +22,7 @@ from dls_ik.core.types import Array, Indices
 from dls_ik.errors import SceneError
 from dls_ik.model.joint import TURN
 from dls_ik.model.robot import RobotModel
-from dls_ik.servo.background import submit
+from dls_ik.servo.planner import submit
 from dls_ik.solver import IkSolver
 from dls_ik.solver.result import IkPathResult, Reconfiguration
 

@@ -27,7 +27,6 @@ from dls_ik.errors import BatchInterrupted
 from dls_ik.lazy_property import cached_property
 from dls_ik.solver.calls import batch_result, solve_rows
 from dls_ik.solver.conclusion import has_answer
-from dls_ik.solver.path_breaks import explain_break
 from dls_ik.solver.path_candidates import (
     CandidateGraph,
     JointSequence,
@@ -35,7 +34,7 @@ from dls_ik.solver.path_candidates import (
     TimeUpError,
     turns_of,
 )
-from dls_ik.solver.path_motions import are_continuous
+from dls_ik.solver.path_motions import are_continuous, explain_break
 from dls_ik.solver.path_refinement import PathRefiner, RefinedPath
 from dls_ik.solver.poses import valid_poses
 from dls_ik.solver.result import IkPathResult, Reconfiguration, Status

@@ -28,8 +28,7 @@ from dls_ik.errors import Code, SceneError, ScenePendingError
 from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import Frames, matrix_from_pose, pose_from_matrix
 from dls_ik.ros.params import Parameters
-from dls_ik.ros.services.answers import answer_fk, ik_slices
-from dls_ik.ros.services.fast_path import FastPathCache
+from dls_ik.ros.services.answers import FastPathCache, answer_fk, ik_slices
 from dls_ik.ros.services.request import MAX_REQUEST_BYTES, read_ik_request
 from dls_ik.solver.calls import finished
 

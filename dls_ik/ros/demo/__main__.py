@@ -64,7 +64,6 @@ from dls_ik.ros.demo.report import (
     print_criteria,
     print_tracking,
     save_pictures,
-    save_report,
 )
 from dls_ik.ros.util import ChildProcess, stay_alone
 from dls_ik.servo.state import ServoState
@@ -88,7 +87,6 @@ class Demonstration:
     seconds: float  # [s] duration of the evaluated stream
     rate: float  # [Hz] rate of the targets and of the node's control loop
     method: str | None  # method of the node's control loop; None: default method of the node
-    json: Path | None  # file for all results; None: no file
     quiet: bool  # whether only the checks are printed
 
     def __post_init__(self) -> None:
@@ -112,7 +110,7 @@ class Demonstration:
             recording = self._stream(publisher)
             past_box = self._stream_past(box, publisher)
             load = machine_load()
-        found = self._report(answers, recording, past_box, load)
+        found = self._report(answers, recording, past_box)
         self.console.print()
         _conclude(found, load, time.monotonic() - begin)
         return 0 if has_passed(found) else 1
@@ -182,15 +180,13 @@ class Demonstration:
         answers: list[PoseCheck],
         recording: StreamRecording,
         past_box: StreamRecording,
-        load: Load,
     ) -> list[Criterion]:
-        """Print and save all results; return the checks.
+        """Print all results, and save the pictures; return the checks.
 
         Args:
             answers: Checked answers of ``compute_ik``.
             recording: Recording of the stream without the box.
             past_box: Recording of the stream with the box.
-            load: Load of the machine during the streams.
         """
         console = self.console
         motion, tracking = evaluate(recording, self.robot, self.check)
@@ -199,11 +195,7 @@ class Demonstration:
         print_heading(self.console, "4  Pictures")
         for picture in save_pictures(self.robot, motion, tracking, encounter, self.output):
             console.print(str(picture), soft_wrap=True)
-        found = criteria(answers, tracking, encounter, self.rate)
-        if self.json is not None:
-            save_report(self.json, answers, tracking, encounter, found, load)
-            console.print(str(self.json), soft_wrap=True)
-        return found
+        return criteria(answers, tracking, encounter, self.rate)
 
 
 def _conclude(found: list[Criterion], load: Load, seconds: float) -> None:
@@ -374,9 +366,6 @@ def _not_nan(context: click.Context, param: click.Parameter, value: float) -> fl
     callback=_not_nan, help="Rate of the targets and of the node's control loop [Hz].",
 )  # fmt: skip
 @click.option("--method", help="Method that the node uses for the stream, such as jd or svf+ed.")
-@click.option(
-    "--json", type=click.Path(path_type=Path), metavar="FILE", help="Save all results as JSON."
-)
 @click.option("--quiet", is_flag=True, help="Print only the checks at the end.")
 def main(**given: Any) -> None:
     """Demonstrate ik_node with the WAM arm.

@@ -44,7 +44,7 @@ SIZE = (0.2, 0.12, 0.2)  # [m] size of the box along x, y, z of the base
 FAR_PHASE = 1.2 * pi  # [rad] phase of the target at which the box appears and disappears
 STAYS, AFTER = LAP, 4.5  # [s] time with the box, and time of targets after the box disappears
 MIN_DISTANCE = 0.02  # [m] parameter min_distance of the node
-ROUNDING = 1e-6  # [m] by which a computed distance may be too small
+ROUNDING = 1e-6  # [m] error of a computed distance
 CATCH_UP_TIME = 1.0  # [s] maximum time of the return to the figure after the box has disappeared
 SUBSCRIBER_TIMEOUT = 60.0  # [s] maximum time until the node subscribes to the topic of the box
 
@@ -167,16 +167,6 @@ class Encounter(NamedTuple):
         no joint states were received after these.
         """
         return float(max(self.error[self.times > self.present[1] + CATCH_UP_TIME], default=np.nan))
-
-    def summary(self) -> dict[str, Any]:
-        """Return the results by name, in SI units."""
-        return {
-            "min_box_distance": self.distance[self.closest],
-            "min_distance": MIN_DISTANCE,
-            "target_inside": self.inside,
-            "error_with_box": self.error[self.is_there].max(),
-            "error_after_box": self.error_after_box,
-        }
 
 
 def evaluate_encounter(

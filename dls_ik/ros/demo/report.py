@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Report of the demonstration: tables, pictures, checks, and results as JSON."""
+"""Report of the demonstration: tables, pictures and checks."""
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
@@ -15,7 +15,7 @@ from dls_ik.plot import joint_bands, tip_path
 from dls_ik.ros.demo.measure import MAX_SOLUTION_ERROR, PoseCheck, RecordedMotion, Tracking
 from dls_ik.ros.demo.obstacle import MIN_DISTANCE, ROUNDING, Encounter, draw_encounter
 from dls_ik.tables import print_note, print_pairs, print_table
-from dls_ik.text import json_text, scaled
+from dls_ik.text import scaled
 
 MAX_LOAD_PER_CORE = 1.5  # times may be wrong if the load average per processor core is larger
 
@@ -199,7 +199,7 @@ def _marked(check: Criterion) -> tuple[str, str]:
     return "ok" if check.holds else failed, check.text
 
 
-# Files
+# Pictures
 
 
 def save_pictures(
@@ -231,43 +231,3 @@ def save_pictures(
     for name, figure in figures.items():
         figure.savefig(folder / name, dpi=150)
     return [folder / name for name in figures]
-
-
-def save_report(
-    file: Path,
-    answers: Sequence[PoseCheck],
-    tracking: Tracking,
-    encounter: Encounter,
-    found: Sequence[Criterion],
-    load: Load,
-) -> None:
-    """Write all results of the demonstration as JSON, in SI units; NaN and infinity become null.
-
-    Args:
-        file: File to write; missing folders are created.
-        answers: Checked answers of ``compute_ik``.
-        tracking: Statistics of the motion without the box.
-        encounter: Motion with the box.
-        found: Checks.
-        load: Load of the machine during the streams.
-    """
-    report = {
-        "passed": has_passed(found),
-        "load": {**asdict(load), "is_busy": load.is_busy},
-        "criteria": found,
-        "answers": [
-            {
-                **answer._asdict(),
-                "pose": answer.pose.name,
-                "T_base_tip": answer.pose.T,
-                "reachable": answer.pose.reachable,
-                "answer": code_name(answer.code),
-                "right": answer.is_right,
-            }
-            for answer in answers
-        ],
-        "tracking": tracking,
-        "obstacle": encounter.summary(),
-    }
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json_text(report) + "\n")

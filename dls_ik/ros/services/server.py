@@ -29,9 +29,8 @@ from dls_ik.ros.arm import Arm
 from dls_ik.ros.frames import Frames
 from dls_ik.ros.params import Parameters
 from dls_ik.ros.receiver import MessageReceiver, Reply
-from dls_ik.ros.services.answers import Solution, answer_fk, ik_slices
+from dls_ik.ros.services.answers import FastPathCache, Solution, answer_fk, ik_slices
 from dls_ik.ros.services.executor import BoundedExecutor
-from dls_ik.ros.services.fast_path import FastPathCache
 from dls_ik.ros.services.request import IkRequest, read_ik_request
 from dls_ik.ros.services.scene import answer_scene, answer_validity
 from dls_ik.ros.services.scene_monitor import PlanningSceneMonitor
