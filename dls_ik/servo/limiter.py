@@ -187,8 +187,8 @@ class AccelerationLimiter:
             return
         scaled = _scaled_velocity(v, self._slow_velocity)
         if self._is_smooth:
-            left = np.where(scaled > 0.0, self._chain.upper - self.q, self.q - self._chain.lower)
-            fastest = np.sqrt(2.0 * self._used * np.maximum(left, 0.0))
+            left = _distances_ahead(scaled, self.q, self._chain.lower, self._chain.upper)
+            fastest = np.sqrt(2.0 * self._used * left)
             scaled = np.minimum(np.maximum(scaled, -fastest), fastest)
         mean = 0.5 * (self.rate + scaled) if self._is_smooth else scaled
         q, rate = self.q.copy(), self.rate.copy()
@@ -241,9 +241,9 @@ class AccelerationLimiter:
         The velocity is too high if it exceeds a scaled velocity limit, or if a stop with the scaled
         acceleration limits would end beyond a position limit.
         """
-        left = np.where(v > 0.0, self._chain.upper - self.q, self.q - self._chain.lower)
+        left = _distances_ahead(v, self.q, self._chain.lower, self._chain.upper)
         with np.errstate(invalid="ignore"):
-            too_late = v * v > 2.0 * self._used * np.maximum(left, 0.0) + POSITION_ROUNDING
+            too_late = v * v > 2.0 * self._used * left + POSITION_ROUNDING
         too_fast = np.abs(v) > self._slow_velocity * (1.0 + 1e-9)
         return bool((too_fast | too_late).any())
 
@@ -420,8 +420,8 @@ class JerkLimiter:
             self.brake(dt)
             return
         scaled = _scaled_velocity(v, self._fastest())
-        left = np.where(scaled > 0.0, self._upper - self.q, self.q - self._lower)
-        left, A = np.maximum(left, 0.0), self._scale * self._acceleration
+        left = _distances_ahead(scaled, self.q, self._lower, self._upper)
+        A = self._scale * self._acceleration
         braking = np.minimum(left * self._jerk / (2.0 * A), np.sqrt(A * left))
         self._move_along(self._trajectory_at(np.clip(scaled, -braking, braking)), dt)
         self._pursuit.reset(self.rate)
@@ -602,6 +602,14 @@ def _scaled_velocity(v: Array, limits: Array) -> Array:
     """Return velocities (n,), multiplied by the largest factor, at most 1, that keeps `limits`."""
     ratio = float(np.max(np.abs(v) / limits))
     return v / ratio if ratio > 1.0 else v
+
+
+def _distances_ahead(v: Array, q: Array, lower: Array, upper: Array) -> Array:
+    """Return the distances (n,) from q (n,) to the position limits in the directions of v (n,).
+
+    The distance of a joint beyond the limit is 0.
+    """
+    return np.maximum(np.where(v > 0.0, upper - q, q - lower), 0.0)
 
 
 def _ends_inside(stop: StopPath, lower: Array, upper: Array) -> bool:

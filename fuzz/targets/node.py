@@ -28,7 +28,9 @@ from fuzz.guard import ROOT, refusals, require, require_inside
 from fuzz.source import WHOLE, Source, anything, numbers
 from fuzz.targets.solving import PARTS, PLANAR, method_name, require_slow
 
-sys.path += [str(ROOT / "test" / "ros"), str(ROOT / "test")]  # requests and worlds of the tests
+sys.path += [  # requests and worlds of the tests
+    folder for folder in (f"{ROOT}/test/ros", f"{ROOT}/test") if folder not in sys.path
+]
 
 import pytest
 from geometry_msgs.msg import Pose, PoseArray, PoseStamped, TwistStamped

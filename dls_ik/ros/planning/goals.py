@@ -13,7 +13,6 @@ from moveit_msgs.msg import OrientationConstraint
 from dls_ik.core.types import Array
 from dls_ik.errors import Code, RequestError
 from dls_ik.model.joint import TURN
-from dls_ik.model.rotations import transform
 from dls_ik.ros.planning.setting import Setting
 from dls_ik.ros.services.answers import failure_words
 from dls_ik.ros.services.constrained import solve_constrained
@@ -168,8 +167,7 @@ def goal_pose(setting: Setting, constraints: Any) -> tuple[Array, Any | None]:
     if not positions:
         return T, None
     bound = position_bound(positions[0], context, base)
-    point = bound.regions[0].T_base_region @ transform(translation=np.zeros(3))
-    T[:3, 3] = point[:3, 3] - T[:3, :3] @ bound.T_link_point[:3, 3]
+    T[:3, 3] = bound.regions[0].T_base_region[:3, 3] - T[:3, :3] @ bound.T_link_point[:3, 3]
     if orientations:
         return T, constraints
     free = OrientationConstraint(link_name=link)
