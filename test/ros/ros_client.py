@@ -9,18 +9,17 @@ import sys
 import threading
 import time
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import rclpy
 from moveit_msgs.msg import ServoStatus
+from prefork import EXECUTE, ForkingPopen, python_path
 from rcl_interfaces.srv import DescribeParameters, GetParameters, SetParametersAtomically
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-import dls_ik
 from benchmarks.processes import proc_figures
 
 READY = 240.0  # [s] kernels may have to be compiled, by several at once
@@ -40,7 +39,7 @@ class NodeProcess:
     def __init__(self, *ros_arguments, **environment):
         ours = {"PYTHONPATH": python_path(), "PYTHONFAULTHANDLER": "1"}
         environment = {**os.environ, **ours, **environment}
-        self.process = subprocess.Popen(
+        self.process = ForkingPopen(
             [*self.wrapper, sys.executable, "-m", self.module, "--ros-args", *ros_arguments],
             env=environment,
             stdout=subprocess.PIPE,
@@ -112,6 +111,13 @@ class NodeProcess:
         self.process.wait()  # its output ends first
         with self._news:
             self._news.notify_all()
+
+
+class ExecutedNode(NodeProcess):
+    """Process of ``ik_node`` that does all its imports, for tests of its start or its memory."""
+
+    def __init__(self, *ros_arguments, **environment):
+        super().__init__(*ros_arguments, **EXECUTE, **environment)
 
 
 class SimArmProcess(NodeProcess):
@@ -284,9 +290,3 @@ class Client:
 
 def _has_result(call):
     return call.done() and call.exception() is None
-
-
-def python_path():
-    """Return the search path for modules of a separate process."""
-    root = str(Path(dls_ik.__file__).resolve().parents[1])
-    return os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))

@@ -23,7 +23,7 @@ from moveit_msgs.msg import (
 )
 from moveit_msgs.srv import GetPlanningScene, GetPositionIK
 from robots import URDF
-from ros_client import READY, Client, NodeProcess
+from ros_client import READY, Client, ExecutedNode, NodeProcess
 from ros_scene import (
     PAIRS,
     SRDF,
@@ -82,7 +82,7 @@ def scened(private_domain):
         srdf = client.node.create_publisher(String, "robot_description_semantic", LATCHED)
         srdf.publish(String(data=SRDF))
         client.move_group = MoveGroup(client)
-        with NodeProcess("-r", "__ns:=/scened", *arguments) as node:
+        with ExecutedNode("-r", "__ns:=/scened", *arguments) as node:
             client.process = node
             node.wait_for_line("planning scene built", f"{len(PAIRS)} other pairs may touch, from")
             client.spin_until(lambda: client.move_group.asked, READY, "a question to move_group")
