@@ -30,7 +30,9 @@ PR_SET_CHILD_SUBREAPER = 36
 SIZE = 8  # bytes of the numbers that both processes exchange
 
 # Functions of prefork_template.py that import what a program imports, by the module of the program.
+# Commands are those of the tests of nodes: others are called in the process of the test.
 PROGRAMS = {
+    "dls_ik.cli": "load_nodes",
     "dls_ik.ros.node": "load_nodes",
     "dls_ik.ros.sim_arm.node": "load_nodes",
     "prefork_program": "load_nothing",  # the program of test_prefork.py

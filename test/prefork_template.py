@@ -17,23 +17,31 @@ import runpy
 import signal
 import socket
 import sys
+import threading
 import time
 import warnings
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 PR_SET_PDEATHSIG = 1
 SIZE = 8  # the same number as in prefork.py
+# Modules that programs import late, in this package; these import the others.
+COMMANDS = ("cli.main", "cli.record", "cli.replay", "cli.stream", "cli.teleop")
+NODES = (
+    "ros.actions.motion_actions",
+    "ros.application",
+    "ros.compatibility",
+    "ros.sim_arm.application",
+)
 LIBC = ctypes.CDLL(None)
 BLOCKED = (ctypes.c_byte * 128)()  # sigset_t in which LTTng keeps the blocked signals
 
 
 def load_nodes():
-    """Import what nodes import; load the kernels that nodes call, and the message types."""
-    import dls_ik.ros.actions.motion_actions  # noqa: F401
-    import dls_ik.ros.application  # noqa: F401
-    import dls_ik.ros.compatibility  # noqa: F401
-    import dls_ik.ros.sim_arm.application  # noqa: F401
+    """Import what nodes and the commands for nodes import; load the kernels that nodes call."""
+    for name in (*COMMANDS, *NODES):
+        import_module(f"dls_ik.{name}")
     from dls_ik.ros.services.scene_build import load_collision_library
     from dls_ik.warm_up import NODE_USES, SCENE_USES, use_kernels
 
@@ -122,7 +130,8 @@ def become(start, streams):
         faulthandler.enable()
     sys.argv = [module, *arguments]
     sys.path[0] = folder  # python -m does this
-    sys.modules.pop(module, None)  # runpy executes it
+    if not hasattr(sys.modules.get(module), "__path__"):
+        sys.modules.pop(module, None)  # runpy executes the module again
     now = time.monotonic()
     for name, loaded in list(sys.modules.items()):
         if name.startswith("dls_ik.ros") and hasattr(loaded, "PROCESS_START"):
@@ -157,6 +166,8 @@ def main(load, number, owner):
     gc.disable()
     globals()[load]()
     follow_forks_in_lttng()
+    if threading.active_count() > 1:
+        sys.exit(f"prefork: a fork would lack these threads: {threading.enumerate()}")
     gc.freeze()  # collections in forks would copy all pages
     warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
     served = serve(socket.socket(fileno=int(number)), int(owner))
