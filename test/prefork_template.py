@@ -47,6 +47,18 @@ def load_nodes():
 
     use_kernels((*NODE_USES, *SCENE_USES))
     load_collision_library()
+    import_module("urdf_parser_py.urdf")
+    for module in list(sys.modules.values()):
+        if re.fullmatch(r"\w+\.(msg|srv|action)", module.__name__):
+            load_type_supports(module)
+
+
+def load_type_supports(module):
+    """Load the libraries of the message types of a package, which clients of ROS load when used."""
+    for kind in vars(module).values():
+        load = getattr(kind, "__import_type_support__", None)
+        if load is not None:
+            load()
 
 
 def load_nothing():
