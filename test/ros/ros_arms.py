@@ -61,6 +61,13 @@ def fk_request(links, frame="", values=CURRENT):
 
 
 def send(client, whole):
+    """Return the response of the service of a request, which is repeated if it was not started."""
+    if isinstance(whole, GetPositionIK.Request):
+        return client.call_in_time(GetPositionIK, "compute_ik", whole)
+    return client.call(GetPositionFK, "compute_fk", whole)
+
+
+def send_once(client, whole):
     """Return the response of the service of a request."""
     if isinstance(whole, GetPositionIK.Request):
         return client.call(GetPositionIK, "compute_ik", whole)

@@ -33,6 +33,8 @@ PROFILE = f"""<dds xmlns="http://www.eprosima.com"><profiles>
 
 def use_cable(folder):
     """Restrict discovery of this process and its children to the cable."""
+    from prefork import EXECUTE  # memory is measured
+
     profile = Path(folder) / "lease.xml"
     profile.write_text(PROFILE)
     os.environ.pop("ROS_LOCALHOST_ONLY", None)
@@ -41,6 +43,7 @@ def use_cable(folder):
         ROS_AUTOMATIC_DISCOVERY_RANGE="SUBNET",
         FASTDDS_BUILTIN_TRANSPORTS="UDPv4",  # memory is shared by networks, and no cable
         FASTDDS_DEFAULT_PROFILES_FILE=str(profile),
+        **EXECUTE,
     )
 
 

@@ -6,8 +6,9 @@ import os
 from pathlib import Path
 
 import rclpy
+from prefork import python_path
 from rclpy.node import Node
-from ros_client import NodeProcess, python_path
+from ros_client import NodeProcess
 from std_srvs.srv import Trigger
 
 NAME = "echo"
@@ -19,7 +20,8 @@ class EchoProcess(NodeProcess):
     module = Path(__file__).stem
 
     def __init__(self, *ros_arguments):
-        folders = [str(Path(__file__).parent), python_path()]
+        here = Path(__file__).parent
+        folders = [str(here), str(here.parent), python_path()]
         super().__init__(*ros_arguments, PYTHONPATH=os.pathsep.join(folders))
 
 

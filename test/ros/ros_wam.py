@@ -7,6 +7,7 @@ import math
 import numpy as np
 from geometry_msgs.msg import PoseStamped
 from moveit_msgs.srv import GetPositionIK
+from ros_client import ENOUGH
 from sensor_msgs.msg import JointState
 
 from dls_ik import RobotModel
@@ -22,15 +23,15 @@ def stamped(T=None, frame=""):
     return message
 
 
-def ik(client, pose=None, timeout=10.0, **fields):
-    """Return an answer; the default timeout suits a busy machine, 0 is the node's default."""
+def ik(client, pose=None, timeout=ENOUGH, **fields):
+    """Return an answer; repeat requests that waited for their turn until a given timeout [s]."""
     request = GetPositionIK.Request()
     request.ik_request.pose_stamped = stamped() if pose is None else pose
     request.ik_request.timeout.sec = math.floor(timeout)
     request.ik_request.timeout.nanosec = round(timeout % 1.0 * 1e9)
     for name, value in fields.items():
         setattr(request.ik_request, name, value)
-    return client.call(GetPositionIK, "compute_ik", request)
+    return client.call_in_time(GetPositionIK, "compute_ik", request)
 
 
 def state(names, positions):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from geometry_msgs.msg import PoseStamped
 from out_of_grasp import out_of_grasp
-from ros_client import Client, NodeProcess
+from ros_client import ENOUGH, Client, NodeProcess
 from ros_streamer import HOME, Streamer
 from ros_wam import WAM, Q
 from std_msgs.msg import Float64MultiArray
@@ -98,7 +98,7 @@ def test_second_node_of_the_same_name_causes_warnings_and_does_no_harm(node, cli
             each.wait_for_line("WARN", "2 nodes have the name /left_alone/dls_ik", timeout=PATIENCE)
         client.reach(asker)
         for k in range(10):
-            assert answer(client, asker, WAM.fk(HOME + 0.01 * k), timeout=10.0).success
+            assert answer(client, asker, WAM.fk(HOME + 0.01 * k), timeout=ENOUGH).success
         streamer.go(WAM.fk(HOME + 0.1))
         assert twin.end() == 0
     node.wait_for_line("no longer several nodes", timeout=PATIENCE)

@@ -6,6 +6,7 @@ import signal
 
 import numpy as np
 import pytest
+from ros_client import ENOUGH
 from ros_faulted import Rig
 from ros_streamer import positions
 from ros_wam import WAM, Q
@@ -47,7 +48,7 @@ def starts_again(rig, held, feedback_mode):
 
 def answer(rig, asker):
     rig.client.reach(asker)
-    pending = asker.solve_async(WAM.fk(Q), timeout=10.0)
+    pending = asker.solve_async(WAM.fk(Q), timeout=ENOUGH)
     rig.client.spin_until(pending.done, what="an answer")
     return pending.result()
 

@@ -19,6 +19,7 @@ pytestmark = pytest.mark.ros
 
 NAMESPACE = "/acting"
 ARGUMENTS = {"robot": "wam", "acceleration": [6.0], "initial_positions": HOME.tolist()}
+SLOW = 10.0  # [s] duration of motions that end early, longer than a busy machine pauses a process
 INVALID_GOAL, INVALID_JOINTS, OLD_STAMP, PATH, GOAL = -1, -2, -3, -4, -5
 
 
@@ -147,7 +148,7 @@ def test_colliding_trajectory_is_rejected_and_a_new_obstacle_stops_the_arm(at_ho
     code, words = at_home.rejected(follow([2.0], [goal]))
     assert (code, "'post'" in words) == (INVALID_GOAL, True), words
     assert apply(at_home.client, world(is_diff=False))
-    sent = at_home.actor.send(follow([2.0], [goal]))
+    sent = at_home.actor.send(follow([SLOW], [goal]))
     at_home.client.spin_until(lambda: at_home.q[0] > 0.02, what="a motion")
     assert apply(at_home.client, world(blocks))
     status, result = sent.wait()
@@ -157,7 +158,7 @@ def test_colliding_trajectory_is_rejected_and_a_new_obstacle_stops_the_arm(at_ho
 
 
 def test_cancel_stops_the_arm_within_its_limits(at_home):
-    sent = at_home.actor.send(follow([2.0], [HOME + 0.6]))
+    sent = at_home.actor.send(follow([SLOW], [HOME + 0.6]))
     at_home.client.spin_until(lambda: at_home.q[0] > 0.05, what="a motion")
     sent.cancel()
     status, result = sent.wait()
@@ -170,7 +171,7 @@ def test_cancel_stops_the_arm_within_its_limits(at_home):
 
 @pytest.mark.parametrize("by", ["goal", "target", "pause"])
 def test_goal_is_aborted_if_another_target_or_a_pause_replaces_it(by, at_home):
-    first = at_home.actor.send(follow([3.0], [HOME + 0.6]))
+    first = at_home.actor.send(follow([SLOW], [HOME + 0.6]))
     at_home.client.spin_until(lambda: at_home.q[0] > 0.02, what="a motion")
     if by == "goal":
         status, result = at_home.actor.run(follow([2.0], [HOME]))

@@ -9,7 +9,7 @@ import time
 import numpy as np
 import pytest
 from cli_runner import NO_SOLUTION, run
-from ros_client import SOON
+from ros_client import ENOUGH, SOON
 from ros_wam import WAM, Q, stamped
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Empty
@@ -42,7 +42,7 @@ def asker(wam_node):
     ids=["array", "by name", "message"],
 )
 def test_solution_brings_the_tip_to_the_pose(asker, pose, seed):
-    answer = asker.solve(pose, seed, timeout=2.0)
+    answer = asker.solve(pose, seed, timeout=ENOUGH)
     assert answer.success is bool(answer) is True, answer.message
     assert answer.code == 1
     q = answer.array(NAMES)
@@ -59,7 +59,7 @@ def test_refused_requests_return_a_code_and_a_message(asker):
     far = np.eye(4)
     far[0, 3] = 50.0
     for answer, code in [
-        (asker.solve(far, timeout=5.0), -31),
+        (asker.solve(far, timeout=ENOUGH), -31),
         (asker.solve(WAM.fk(Q), link="nowhere"), -18),
         (asker.solve(WAM.fk(Q), group="nobody"), -15),
         (asker.fk(Q, ["nowhere"]), -18),
@@ -68,7 +68,7 @@ def test_refused_requests_return_a_code_and_a_message(asker):
         assert answer.code == code
         assert answer.message
     with pytest.raises(JointValueError, match="in the answer: none"):
-        asker.solve(far, timeout=5.0).array(NAMES)
+        asker.solve(far, timeout=ENOUGH).array(NAMES)
 
 
 def test_invalid_arguments_raise_before_a_request_is_sent(asker):
@@ -87,7 +87,7 @@ def test_invalid_arguments_raise_before_a_request_is_sent(asker):
 def test_free_axes_frozen_joints_and_bounds_are_part_of_a_request(asker):
     seed = dict(zip(NAMES, Q + 0.01, strict=True))
     answer = asker.solve(
-        WAM.fk(Q), seed, link="wam_tip", timeout=2.0, task=Task.pointing("z"),
+        WAM.fk(Q), seed, link="wam_tip", timeout=ENOUGH, task=Task.pointing("z"),
         frozen_joints=["wam_j3"], joint_bounds={"wam_j7": (Q[6] + 0.3, Q[6] + 0.5)},
     )  # fmt: skip
     assert answer.success, answer.message
@@ -101,7 +101,7 @@ def test_concurrent_asyncio_requests_are_all_solved(asker):
     targets = [WAM.fk(q) for q in WAM.random(20, np.random.default_rng(1))]
 
     async def ask():
-        return await asyncio.gather(*(asker.solve_async(T, timeout=2.0) for T in targets))
+        return await asyncio.gather(*(asker.solve_async(T, timeout=ENOUGH) for T in targets))
 
     for T, answer in zip(targets, asyncio.run(ask()), strict=True):
         assert answer.success, answer.message
@@ -114,7 +114,7 @@ def test_requests_can_be_awaited_in_a_callback_of_the_same_node(client):
         client.reach(asker)
 
         async def callback(_):
-            first = await asker.solve_async(WAM.fk(Q), Q, timeout=2.0)
+            first = await asker.solve_async(WAM.fk(Q), Q, timeout=ENOUGH)
             found.append(await asker.fk_async(first.q))
 
         subscription = client.node.create_subscription(Empty, "ask", callback, 1)
@@ -127,7 +127,7 @@ def test_requests_can_be_awaited_in_a_callback_of_the_same_node(client):
 def test_blocking_call_in_a_callback_of_another_node_succeeds(client, asker):
     found = []
     client.node.create_subscription(
-        Empty, "ask_and_wait", lambda _: found.append(asker.solve(WAM.fk(Q), Q, timeout=2.0)), 1
+        Empty, "ask_and_wait", lambda _: found.append(asker.solve(WAM.fk(Q), Q, timeout=ENOUGH)), 1
     )
     client.publisher(Empty, "ask_and_wait").publish(Empty())
     client.spin_until(lambda: found)
@@ -168,7 +168,7 @@ def test_call_command_fk_then_ik_returns_the_pose(wam_node):
     T = np.array(json.loads(call("--fk", SEED, "--json").stdout)["poses"]["wam_tip"])
     np.testing.assert_allclose(T, WAM.fk(Q), atol=1e-9)
     xyz = [f"{value:.9f}" for value in T[:3, 3]]
-    found = json.loads(call("--xyz", *xyz, "--seed", SEED, "--timeout", 2, "--json").stdout)
+    found = json.loads(call("--xyz", *xyz, "--seed", SEED, "--timeout", ENOUGH, "--json").stdout)
     assert found["success"]
     q = np.array([found["joints"][name] for name in WAM.joint_names])
     np.testing.assert_allclose(WAM.fk(q)[:3, :3], np.eye(3), atol=1e-5)

@@ -10,7 +10,7 @@ from geometry_msgs.msg import PoseArray, PoseStamped
 from moveit_msgs.msg import JointConstraint
 from moveit_msgs.srv import GetPositionIK
 from out_of_grasp import out_of_grasp
-from ros_client import READY
+from ros_client import READY, ExecutedNode
 from ros_streamer import HOME
 from ros_wam import WAM, Q, stamped
 from ros_watched import Watched, shifted, trajectory, twist
@@ -32,6 +32,7 @@ INVALID_GOAL_CONSTRAINTS = -16
 
 
 class Flooded(Watched):
+    process = ExecutedNode
     topic = "commands"  # separate topic, as joint_states is flooded
 
 

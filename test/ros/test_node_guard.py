@@ -10,7 +10,7 @@ import pytest
 from commands import Limits, assert_told
 from geometry_msgs.msg import Point, Pose, PoseStamped
 from moveit_msgs.msg import CollisionObject
-from moveit_msgs.srv import GetPlanningScene
+from moveit_msgs.srv import GetPlanningScene, GetPositionFK
 from rcl_interfaces.srv import SetParametersAtomically
 from rclpy.parameter import Parameter
 from robots import URDF
@@ -25,6 +25,7 @@ from shape_msgs.msg import Mesh, MeshTriangle
 
 from dls_ik import PlanningScene, RobotModel
 from dls_ik.model.files import shipped_urdf
+from dls_ik.ros.frames import matrix_from_pose
 
 pytestmark = [pytest.mark.ros]
 TIP = WAM.fk(START)[:3, 3]
@@ -64,6 +65,12 @@ def test_target_behind_a_wall_stops_the_arm_at_min_distance(arm):
     assert arm.least(WALL) > KEPT - 1e-6
 
 
+def num_objects(arm):
+    """Return the number of objects that the stream avoids by the latest diagnostics, or None."""
+    found = re.search(r"(\d+) objects", arm.figures().get("collisions", ""))
+    return int(found[1]) if found else None
+
+
 def shown(arm):
     markers = arm.markers[-1].markers if arm.markers else []
     return {m.ns: m for m in markers if m.action == m.ADD}
@@ -75,22 +82,24 @@ def test_arm_comes_no_closer_to_an_object_added_during_motion(arm):
     post = box("post", off_tip(0.0, 0.2, 0.0), size=(0.1, 0.1, 0.1))
     eight = lambda t: shifted(x=0.1 * np.sin(4.0 * t), y=0.25 * np.sin(2.0 * t))  # noqa: E731
     arm.streamer.stream(lambda t: eight(t), 1.5)
+    arm.client.spin_until(lambda: num_objects(arm) == 0, what="a scene without objects")
+    arm.streamer.stream(lambda t: eight(1.5), 0.2)
     arm.streamer.states.clear()
     publisher = arm.client.publisher(CollisionObject, "collision_object", 10)
     publisher.publish(post)
     arm.client.spin_until(lambda: objects_of(arm.client) == {"post"}, what="the post")
-    arm.streamer.stream(lambda t: eight(t + 1.5), 0.3)  # the stream now has the scene
+    arm.streamer.stream_until(eight(1.5), lambda: num_objects(arm) == 1, "the post in the stream")
     begin = len(arm.streamer.states)
-    arm.streamer.stream(lambda t: eight(t + 1.8), 4.0)
+    arm.streamer.stream(lambda t: eight(t + 1.5), 4.0)
     after = arm.streamer.states[begin:]
     at_first = arm.least(post, states=arm.streamer.states[begin : begin + 1])
     assert arm.least(post, states=after) > min(KEPT, at_first) - 1e-6
     assert NEAR in arm.codes()
     publisher.publish(removed("post"))
     arm.client.spin_until(lambda: not objects_of(arm.client), what="the end of the post")
-    arm.client.spin_for(0.5)
-    errors = arm.streamer.stream(lambda t: eight(min(t, 1.0)), 2.5)
-    assert errors[-1] < 1e-3
+    arm.client.spin_until(lambda: num_objects(arm) == 0, what="the scene without the post")
+    at_end = lambda: arm.streamer.error(eight(1.0)) < 1e-3  # noqa: E731
+    arm.streamer.stream_until(eight(1.0), at_end, "the tip where the post was")
 
 
 def test_a_flood_of_scenes_does_not_stop_the_stream(arm):
@@ -118,9 +127,7 @@ def test_a_flood_of_scenes_does_not_stop_the_stream(arm):
     for _ in range(5):  # these wait behind the last change
         asker.call_async(request)
     arm.client.spin_until(lambda: place_of(arm.client) == last.pose.position, what="the last one")
-    arm.client.spin_until(
-        lambda: "2 objects" in arm.figures().get("collisions", ""), what="it in the stream"
-    )
+    arm.client.spin_until(lambda: num_objects(arm) == 2, what="it in the stream")
     arm.streamer.states.clear()
     arm.streamer.stream(lambda t: shifted(y=0.1 * t), 4.0)
     at_first = arm.least(last, states=arm.streamer.states[:1])  # the elbow may be in it
@@ -221,8 +228,8 @@ def test_min_distance_that_links_cannot_keep_holds_targets_with_a_reason(private
         client.publisher(PoseStamped, "target_pose", 1).publish(stamped(shifted(y=0.1)))
         client.spin_until(lambda: len(states) > 50, what="the arm at rest")
         assert all(not any(state.velocity) for state in states)
-        client.spin_until(lambda: statuses, what="a status")
-        assert "targets wait: min_distance" in statuses[-1].message
+        said = lambda: any("targets wait: min_distance" in s.message for s in statuses)  # noqa: E731
+        client.spin_until(said, what="the reason in a status")
 
 
 @pytest.mark.parametrize("mode", ["required", "auto"])
@@ -265,17 +272,33 @@ def test_second_arm_is_avoided_at_its_measured_position(private_domain):
         way = [LEFT.fk(turned(-a)) for a in np.linspace(0.0, 0.8, 300)]
         streamer.stream(lambda t: way[0], 1.5)
         right.message.position = turned(0.8).tolist()
-        client.spin_for(1.0)
+        asked = GetPositionFK.Request(fk_link_names=[RIGHT.tip])
+        there = RIGHT.tree.pose(RIGHT.tip, dict(zip(RIGHT.joint_names, turned(0.8), strict=True)))
+
+        def is_measured():
+            found = client.call(GetPositionFK, "compute_fk", asked).pose_stamped[0].pose
+            return np.abs(matrix_from_pose(found) - there).max() < 1e-6
+
+        client.spin_until(is_measured, what="the right arm where it is measured")
         streamer.states.clear()
-        streamer.stream(lambda t: way[min(int(t / 0.01), 299)], 4.0)
         scene = PlanningScene(LEFT)
         scene.set_joints(dict(zip(RIGHT.joint_names, turned(0.8), strict=True)))
-        own = [s for s in streamer.states if s.name[0] in LEFT.joint_names]
-        nearest = min(
-            (scene.distance(motion([s])[1][0]) for s in own[::5]), key=lambda pair: pair.distance
-        )
-        assert KEPT - 2e-3 < nearest.distance < 0.1
-        assert any("right_wam" in name for name in nearest.names)
+
+        def nearest(states):
+            own = [s for s in states if s.name[0] in LEFT.joint_names]
+            pairs = (scene.distance(motion([s])[1][0]) for s in own)
+            return min(pairs, key=lambda pair: pair.distance, default=None)
+
+        def is_near():
+            pair = nearest(streamer.states[-5:])
+            return pair is not None and pair.distance < 0.1
+
+        streamer.stream(lambda t: way[min(int(t / 0.01), 299)], 4.0)
+        streamer.stream_until(way[-1], is_near, "the left arm close to the right one")
+        pair = nearest(streamer.states[::5])
+        assert KEPT - 2e-3 < pair.distance
+        pair = nearest(streamer.states[-5:])
+        assert any("right_wam" in name for name in pair.names)
 
 
 @pytest.mark.parametrize("name", ["max_linear_speed", "max_angular_speed"])

@@ -47,10 +47,10 @@ def test_all_output_types_use_the_joint_order_and_names_of_the_driver():
         line = node.wait_for_line("ready")
         for topic in ("joint_states", "jtc/joint_trajectory", "forward/commands", "shown"):
             assert f"/many/{topic}" in line
-        states = client.listen(JointState, "shown")
-        shared = client.listen(JointState, "joint_states")
-        trajectories = client.listen(JointTrajectory, "jtc/joint_trajectory")
-        arrays = client.listen(Float64MultiArray, "forward/commands")
+        states = client.listen(JointState, "shown", 1000)
+        shared = client.listen(JointState, "joint_states", 1000)
+        trajectories = client.listen(JointTrajectory, "jtc/joint_trajectory", 1000)
+        arrays = client.listen(Float64MultiArray, "forward/commands", 1000)
         targets = client.publisher(PoseStamped, "target_pose", 1)
         client.spin_for(0.5)
         assert not states + shared + trajectories + arrays, "controllers are to wait for a target"
@@ -94,7 +94,7 @@ def test_driver_joint_names_are_translated_in_states_and_commands():
     with NodeProcess(*arguments) as node, Client("named") as client:
         node.wait_for_line("ready", "/named/joint_states")
         driver = Driver(client, DRIVER, HOME[::-1])
-        states = client.listen(JointState, "joint_states")
+        states = client.listen(JointState, "joint_states", 1000)  # the first one counts
         request = GetPositionFK.Request(fk_link_names=[WAM.tip])
 
         def tip():

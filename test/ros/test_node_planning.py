@@ -15,8 +15,9 @@ from geometry_msgs.msg import Pose
 from moveit_msgs.action import ExecuteTrajectory, MoveGroup
 from moveit_msgs.msg import Constraints, MotionPlanRequest
 from moveit_msgs.srv import GetCartesianPath, GetMotionPlan
+from prefork import python_path
 from ros_actor import ABORTED, CANCELED, SUCCEEDED, Actor, trajectory
-from ros_client import Client, NodeProcess, python_path
+from ros_client import Client, NodeProcess
 from ros_goals import at, joint_goal, no_goal, pose_goal
 from ros_scene import apply, box, world
 from ros_streamer import HOME, Streamer, positions, stamped

@@ -91,7 +91,7 @@ def test_requests_are_solved_by_a_plugin_or_return_its_failure(arm):
     arm.fresh(WALL)
     for y, code, words in ((0.0, 1, "solved"), (0.25, -31, "'wall'")):
         asked = ik_request(shifted(y=y), timeout=2.0, avoid_collisions=True)
-        response = arm.client.call(GetPositionIK, "compute_ik", asked)
+        response = arm.client.call_in_time(GetPositionIK, "compute_ik", asked)
         assert response.error_code.val == code, response.error_code.message
         assert words in response.error_code.message
     assert arm.client.set_parameters(method="auto").successful

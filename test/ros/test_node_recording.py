@@ -6,12 +6,13 @@ import json
 import resource
 import signal
 import subprocess
-import sys
 
 import numpy as np
 import pytest
 import yaml
 from click.testing import CliRunner
+from prefork import ForkingPopen
+from programs import COMMAND, environment
 from ros_client import SOON, Client, NodeProcess
 from ros_scene import apply, box, removed, world
 from ros_streamer import HOME, positions
@@ -26,7 +27,6 @@ pytest.importorskip("mcap", reason="needs mcap")
 pytest.importorskip("rosbags", reason="needs rosbags")
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
-COMMAND = [sys.executable, "-m", "dls_ik.cli"]
 PATIENCE = ("--patience", "60")
 TOPICS = {
     "/target_pose",
@@ -51,8 +51,8 @@ class Recording:
     """Process of ``dls-ik record``."""
 
     def __init__(self, file, *words, **options):
-        self.process = subprocess.Popen(
-            [*COMMAND, "record", str(file), *PATIENCE, *words],
+        self.process = ForkingPopen(
+            [*COMMAND, "record", str(file), *PATIENCE, *words], env=environment(),
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options,
         )  # fmt: skip
         lines = iter(self.process.stderr.readline, "")
@@ -148,7 +148,9 @@ def test_replay_at_other_speeds_and_of_joints(session, fresh):
 
 def test_ctrl_c_ends_a_loop(session, fresh):
     words = ["replay", str(session[0]), "--namespace", "fresh", "--loop", *PATIENCE]
-    with subprocess.Popen([*COMMAND, *words], stderr=subprocess.PIPE, text=True) as process:
+    with ForkingPopen(
+        [*COMMAND, *words], env=environment(), stderr=subprocess.PIPE, text=True
+    ) as process:
         states, client = fresh
         first = now(fresh)
         client.spin_until(lambda: np.abs(positions(states[-1]) - first).max() > 0.01, what="motion")
@@ -201,14 +203,15 @@ def test_waypoint_behind_an_obstacle_is_reached_around_it(fresh, tmp_path):
 
 
 def test_a_killed_recorder_and_a_full_disk_leave_what_was_written(session, wam_node, tmp_path):
-    killed = Recording(tmp_path / "killed.mcap")
-    command("stream", "--twist", 0, 0.01, 0, 0, 0, 0, "--for", 2)
+    file, limit = tmp_path / "killed.mcap", 150_000  # [bytes]
+    killed = Recording(file)
+    while file.stat().st_size < limit:
+        command("stream", "--twist", 0, 0.01, 0, 0, 0, 0, "--for", 1)
     killed.end(signal.SIGKILL)
-    stored = read_messages(tmp_path / "killed.mcap")
+    stored = read_messages(file)
     assert len(stored.messages) > 100
     assert "cut off" in stored.damage
 
-    limit = 150_000  # [bytes]
     full = Recording(
         tmp_path / "full.mcap",
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),

@@ -23,7 +23,7 @@ from moveit_msgs.msg import (
 )
 from moveit_msgs.srv import GetPlanningScene, GetPositionIK
 from robots import URDF
-from ros_client import READY, Client, NodeProcess
+from ros_client import READY, Client, ExecutedNode, NodeProcess
 from ros_scene import (
     PAIRS,
     SRDF,
@@ -82,7 +82,7 @@ def scened(private_domain):
         srdf = client.node.create_publisher(String, "robot_description_semantic", LATCHED)
         srdf.publish(String(data=SRDF))
         client.move_group = MoveGroup(client)
-        with NodeProcess("-r", "__ns:=/scened", *arguments) as node:
+        with ExecutedNode("-r", "__ns:=/scened", *arguments) as node:
             client.process = node
             node.wait_for_line("planning scene built", f"{len(PAIRS)} other pairs may touch, from")
             client.spin_until(lambda: client.move_group.asked, READY, "a question to move_group")
@@ -110,7 +110,7 @@ def request(q, seed=Q, avoid=True, group="", seconds=1):
 
 
 def ask(client, *given, **fields):
-    return client.call(GetPositionIK, "compute_ik", request(*given, **fields))
+    return client.call_in_time(GetPositionIK, "compute_ik", request(*given, **fields))
 
 
 def answer_of(response):
@@ -160,7 +160,7 @@ def test_pose_reachable_only_in_collision_returns_the_colliding_pair(client):
     tip = WAM.fk(Q)[:3, 3]
     assert apply(client, world(box("crate", tip, size=(0.3, 0.3, 0.3))))
     asked = ik_request(WAM.fk(Q), timeout=1.0, avoid_collisions=True)
-    response = client.call(GetPositionIK, "compute_ik", asked)
+    response = client.call_in_time(GetPositionIK, "compute_ik", asked)
     assert response.error_code.val == -31
     assert "only in collision" in response.error_code.message
     assert "'crate'" in response.error_code.message

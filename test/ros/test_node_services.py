@@ -7,7 +7,7 @@ import pytest
 from out_of_grasp import out_of_grasp
 from rcl_interfaces.msg import Parameter as ParameterMessage
 from rcl_interfaces.msg import ParameterValue
-from ros_client import SOON
+from ros_client import ENOUGH, SOON
 from ros_wam import WAM, bad_pose, ik, stamped
 
 from dls_ik.ros.client import IkClient
@@ -34,7 +34,7 @@ def kdl_pose(q):
 def test_random_poses_are_solved_within_tolerance_and_limits(client):
     for q in WAM.random(50, np.random.default_rng(5)):
         T = WAM.fk(q)
-        response = ik(client, stamped(T), timeout=2.0)
+        response = ik(client, stamped(T))
         assert response.error_code.val == 1, response.error_code.message
         assert response.error_code.source == "dls_ik"
         joint_state = response.solution.joint_state
@@ -93,13 +93,13 @@ def test_kdl_methods_can_be_selected_live_and_solve_requests(wam_node, client):
                 assert client.get_parameter("method").string_value == method
                 for q in WAM.random(5, rng):
                     seed = WAM.clip(q + 0.05 * rng.standard_normal(WAM.n))
-                    answer = asker.solve(WAM.fk(q), seed, timeout=5.0)
+                    answer = asker.solve(WAM.fk(q), seed, timeout=ENOUGH)
                     assert answer.success, f"{method}: {answer.message}"
                     found = answer.array(names)
                     np.testing.assert_allclose(WAM.fk(found), WAM.fk(q), atol=1e-5)
                     assert WAM.within_limits(found) or method == "kdl_lma"
             link = WAM.tree.links[4]  # moved by four joints
-            answer = asker.solve(asker.fk(None, [link]).poses[link], link=link, timeout=5.0)
+            answer = asker.solve(asker.fk(None, [link]).poses[link], link=link, timeout=ENOUGH)
             assert not answer.success
             assert "kdl_nr_jl" in answer.message
             assert "at least 6 joints" in answer.message

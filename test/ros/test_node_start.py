@@ -17,7 +17,7 @@ from rclpy.exceptions import NameValidationException, ParameterException
 from rclpy.parameter import parameter_value_to_python
 from robots import URDF, joint, urdf
 from ros_arms import ARGUMENTS
-from ros_client import READY, Client, NodeProcess, SimArmProcess
+from ros_client import READY, Client, ExecutedNode, NodeProcess, SimArmProcess
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
@@ -138,7 +138,7 @@ def test_latched_robot_is_found_by_a_node_that_comes_later():
         topic = client.node.create_publisher(String, "robot_description", DESCRIPTION_QOS)
         topic.publish(String(data=PLANAR))
         given = ("-p", "tip:=link2", "-p", "thread_priority:=7")
-        with NodeProcess("-r", "__ns:=/latched", *given) as node:
+        with ExecutedNode("-r", "__ns:=/latched", *given) as node:
             node.wait_for_line("ready", "base to link2")
             assert fk_position(client, "link2") == pytest.approx([1.0, 0.0, 0.0])
             permitted = "real-time priority 7" in node.wait_for_line("the loop has", "priority")
@@ -287,9 +287,9 @@ def test_a_start_that_fails_ends_with_one_line_and_code_1(tmp_path):
     words = ("cannot start", "set ROS_LOG_DIR to a folder that can be written")
     wam, topic = ("-p", "robot:=wam"), "forward_position_controller/commands:=joint_states"
     begun = [
-        (NodeProcess(*wam, "-p", "method:=nope"), ("FATAL", "cannot start", "'nope'")),
+        (ExecutedNode(*wam, "-p", "method:=nope"), ("FATAL", "cannot start", "'nope'")),
         (
-            NodeProcess(*wam, "-p", "alpha:=0.5"),
+            ExecutedNode(*wam, "-p", "alpha:=0.5"),
             ("FATAL", "cannot start: parameter 'alpha' is now 'method_options.alpha'"),
         ),
         (NodeProcess(*wam, ROS_LOG_DIR="/proc/none"), ("/proc/none", *words)),

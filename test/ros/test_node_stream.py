@@ -61,7 +61,7 @@ def test_service_does_not_stop_the_stream(streamer, client):
     request.ik_request.pose_stamped = stamped(out_of_grasp(WAM, np.random.default_rng(1)))
     request.ik_request.timeout.nanosec = 800_000_000
     streamer.states.clear()
-    response = client.call(GetPositionIK, "compute_ik", request)
+    response = client.call_in_time(GetPositionIK, "compute_ik", request)
     assert response.error_code.val == -31
     assert len(streamer.states) > 10, "none come while the loop waits for the solver"
 

@@ -14,6 +14,8 @@ import pytest
 from bags import recorded
 from click.testing import CliRunner
 from matplotlib.figure import Figure
+from prefork import ForkingPopen
+from programs import environment
 from robots import TEST_URDF, joint
 from ros_client import NodeProcess
 from ros_streamer import HOME
@@ -27,6 +29,7 @@ from dls_ik.model.rotations import quaternion_from_rotation
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 COMMAND = [sys.executable, "-m", "dls_ik.cli", "stream", "--patience", "60"]
+STREAMS = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
 
 
 def stream(*words):
@@ -140,9 +143,7 @@ def test_lost_node_exits_with_code_3_and_ctrl_c_stops_the_arm(at_home):
     words = ["--twist", "0", "0", "0.01", "0", "0", "0", "--for", "1000", "--namespace", "mortal"]
     with NodeProcess("-r", "__ns:=/mortal", "-p", "robot:=wam") as node:
         node.wait_for_line("ready")
-        with subprocess.Popen(
-            [*COMMAND, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        ) as process:
+        with ForkingPopen([*COMMAND, *words], env=environment(), **STREAMS) as process:
             assert process.stderr.readline().startswith("streaming")
             node.end(signal.SIGKILL)
             out, err = process.communicate(timeout=300)
@@ -151,9 +152,7 @@ def test_lost_node_exits_with_code_3_and_ctrl_c_stops_the_arm(at_home):
     assert err == "dls-ik: the node has stopped: no data received from it\n"
 
     words = ["--twist", "0", "0", "0.01", "0", "0", "0", "--for", "1000", "--json"]
-    with subprocess.Popen(
-        [*COMMAND, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
+    with ForkingPopen([*COMMAND, *words], env=environment(), **STREAMS) as process:
         assert process.stderr.readline().startswith("streaming")
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=300)

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the node of the simulated arm: commands of ik_node, and invalid messages."""
 
+import time
+
 import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
@@ -118,12 +120,14 @@ def test_bad_commands_are_logged_once_and_the_arm_holds(sim):
         TRAJECTORIES: JointTrajectory(joint_names=names),
     }
     publishers = {topic: client.publisher(type(m), topic) for topic, m in bad.items()}
+    begin = time.monotonic()
     for _ in range(20):
         for topic, message in bad.items():
             publishers[topic].publish(message)
     for topic, words in zip(bad, ("not finite", "7 joint values", "no points"), strict=True):
-        arm.wait_for_line("WARN", f"/sim/{topic}", words, timeout=60.0)
-        assert arm.count("WARN", f"/sim/{topic}") == 1
+        arm.wait_for_line("WARN", f"/sim/{topic}", words)
+        said = arm.count("WARN", f"/sim/{topic}")
+        assert said <= 1 + (time.monotonic() - begin) / 2.0, "a warning in two seconds"
     client.spin_for(0.1)
     assert all((positions(state) == HOME).all() for state in states)
 

@@ -13,6 +13,7 @@ import threading
 import numpy as np
 import pytest
 from geometry_msgs.msg import PoseStamped
+from prefork import ForkingPopen
 from programs import COMMAND, environment
 from ros_client import NodeProcess
 from ros_streamer import HOME
@@ -50,7 +51,7 @@ class Operator(NodeProcess):
     """Process of ``dls-ik teleop``."""
 
     def __init__(self, *words, stdin=subprocess.DEVNULL):
-        self.process = subprocess.Popen(
+        self.process = ForkingPopen(
             [sys.executable, *COMMAND[1:], "teleop", *words, "--namespace", NAMESPACE,
              "--patience", "60"],
             env=environment(), stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
