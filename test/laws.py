@@ -9,13 +9,14 @@ LAWS = {
     "": damping.JP,
     **{word: i for name, i in damping.DAMPING_IDS.items() for word in (name, *ALSO.get(name, ()))},
 }
+NEAR = ("sdls_near", "jp_near")  # step bounds that replace the law near the target
 
 
 def is_legal(law, strategy, bound=""):
     """Return whether a law, a limit strategy and a step bound can be combined."""
-    if strategy in ("sns", "hqp") and (law == "jt" or bound in ("sd", "sdls", "sdls_near")):
+    if strategy in ("sns", "hqp") and (law == "jt" or bound in ("sd", "sdls", *NEAR)):
         return False
-    if law == "odls" and bound == "sdls_near":
+    if law == "odls" and bound in NEAR:
         return False
     if law == "odls":
         return strategy in ("", "gp", "jc", "ta")

@@ -7,6 +7,7 @@ Torras 2012, Deo & Walker 1993, Buss & Kim 2004; the parts are in the other ``or
 """
 
 from functools import partial
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
@@ -51,7 +52,7 @@ class Parts(NamedTuple):
 
 def parts_of(name):
     """What a name such as ``ctp+sd+svf`` says, and what it leaves unsaid."""
-    words = {"dls": "jd", "odls": "jd"}
+    words = {"dls": "jd", "odls": "jd", "jp_near": "sdls_near"}
     words = [words.get(word, word) for word in name.split("+")]
     if words == ["auto"]:
         return Parts("ed", "active", "none", "none")
@@ -63,6 +64,23 @@ def _one(words, room, otherwise):
     return next((word for word in words if word in room), otherwise)
 
 
+def _with_clamp(o, robot):
+    """The options; D_max is half the length of a typical link if it is not given."""
+    if getattr(o, "D_max", 0.0) is not None or not hasattr(robot, "tree"):
+        return o
+    lengths = []
+    for tip, offset in zip(robot.tips, robot.offsets, strict=True):
+        T, points = np.eye(4), []
+        for joint in robot.tree.path(robot.base, tip):
+            T = T @ joint.origin
+            if joint.kind != "fixed":
+                points.append(T[:3, 3])
+        points.append((T @ offset)[:3, 3])
+        lengths += np.linalg.norm(np.diff(points, axis=0), axis=1).tolist()
+    typical = np.average(lengths, weights=lengths) if any(lengths) else np.inf
+    return SimpleNamespace(**{**vars(o), "D_max": 0.5 * typical / getattr(o, "length_unit", 1.0)})
+
+
 class Oracle:
     """A method, step by step, with what it remembers of the step before.
 
@@ -71,7 +89,7 @@ class Oracle:
     """
 
     def __init__(self, name, robot, o, task=None):
-        self.named, self.robot, self.o = parts_of(name), robot, o
+        self.named, self.robot, self.o = parts_of(name), robot, _with_clamp(o, robot)
         self.parts = self.named
         self.rows = Rows(robot, task, getattr(o, "rotation_weight", 0.5))
         self.reset()

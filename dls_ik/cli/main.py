@@ -35,6 +35,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "compare": "Compare methods at a singularity.",
         "reproduce": "Run a published experiment again.",
         "study": "Compare methods, with statistics.",
+        "tune": "Find the best value of an option.",
     },
     "View": {"view": "Show an arm in the browser, and drag it."},
     "Node": {

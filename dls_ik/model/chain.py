@@ -186,6 +186,20 @@ def _read_only(chain: Chain) -> Chain:
     return chain
 
 
+def typical_link_length(chain: Chain) -> float:
+    """Return the length of a typical link of a chain [m]; 0 if all joints and tips coincide.
+
+    A link reaches from the origin of a joint to that of the next joint, or to the tip. The result
+    is the mean of the lengths weighted by the lengths themselves, so that small offsets count
+    little.
+    """
+    k = len(chain.first) - 1
+    begins = chain.first[:-1] + np.arange(k)  # transforms from the base to the first joints
+    links = np.linalg.norm(np.delete(chain.fixed[:, :, 3], begins, axis=0), axis=1)
+    total = float(links.sum())
+    return float(links @ links) / total if total > 0.0 else 0.0
+
+
 def continuous_variables(chain: Chain) -> NDArray[np.bool_]:
     """Return (n,) whether a variable has no limits and a full turn changes no pose; read-only.
 

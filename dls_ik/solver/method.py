@@ -7,6 +7,7 @@ limit strategy, error bound and step bound. Kernels identify the parts by intege
 :mod:`dls_ik.core`. The methods ``auto``, those of KDL and plug-ins do not consist of parts.
 """
 
+from math import pi
 from typing import Any, NamedTuple
 
 from dls_ik.core import damping, error_clamping, limits, step_bounds
@@ -16,6 +17,7 @@ from dls_ik.text import did_you_mean, quoted, suggest_names
 
 AUTO_METHOD = "auto"
 KDL_METHODS = ("kdl_lma", "kdl_nr", "kdl_nr_jl")
+UNBOUNDED_STEP = 1e6  # [rad or m] bound of the steps of a singular direction, not reached
 PART_KINDS = ("damping law", "limit strategy", "error bound", "step bound")
 
 # Each part of a name: its kind, its id in `core`, and the option defaults that it sets.
@@ -32,10 +34,12 @@ _PARTS: dict[str, tuple[str, int, dict[str, Any]]] = {
         if name != "none"
     },
     **{
-        name: (PART_KINDS[3], i, {})
+        name: (PART_KINDS[3], i, {"gamma_max": pi / 4} if name.startswith("sdls") else {})
         for name, i in step_bounds.STEP_BOUND_IDS.items()
         if name != "none"
     },
+    # The pseudoinverse near the target is SDLS with bounds that no step exceeds
+    "jp_near": (PART_KINDS[3], step_bounds.SDLS_NEAR, {"gamma_max": UNBOUNDED_STEP}),
     "ta": (PART_KINDS[1], limits.TA, {"objective": "centring", "mu": 0.0}),
     "gwln": (PART_KINDS[1], limits.GWLN, {"alpha": 0.2}),
     "dls": (PART_KINDS[0], damping.JD, {"lambda_": 0.1}),
@@ -74,6 +78,7 @@ _LONG_NAMES = {
     "sd": "selective damping",
     "sdls": "selectively damped least squares",
     "sdls_near": "selective damping near the target",
+    "jp_near": "Jacobian pseudoinverse near the target",
     "max": "bounded joint steps",
     "norm": "bounded norm of the step",
     "kdl_lma": "KDL's Levenberg-Marquardt",
@@ -130,6 +135,8 @@ _LISTED: dict[str, tuple[str, str]] = {
     "sdls+clamp": ("Buss & Kim 2004, sections 3, 5", "as sdls, for targets far away"),
     "dls+sdls_near+clamp": ("Buss & Kim 2004, section 5",
                             "for far targets: few steps to the target, and exact there"),
+    "dls+jp_near": ("Tabaczynski 2005, section 5",
+                    "smooth motion to the target, and few steps there"),
     "jw": ("Chan & Dubey 1995; Colome & Torras 2012, Table III",
            "joints move less when they approach a limit; limits are not enforced"),
     "gp": ("Liegeois 1977; Colome & Torras 2012, Table III",
@@ -370,8 +377,9 @@ def _check_combination(choice: MethodChoice) -> None:
     by_direction = (step_bounds.SD, step_bounds.SDLS, step_bounds.SDLS_NEAR)
     if choice.keeps_bounds and choice.step in by_direction:
         raise MethodError(
-            f"method {choice.name!r}: sd, sdls and sdls_near bound each singular direction, but "
-            "sns and hqp bound each joint; choose one of the two, or the step bound max or norm"
+            f"method {choice.name!r}: sd, sdls, sdls_near and jp_near bound each singular "
+            "direction, but sns and hqp bound each joint; choose one of the two, or the step bound "
+            "max or norm"
         )
     conflict = choice.policy_conflict(dict(choice.defaults).get("policy", "constant"))
     if conflict:

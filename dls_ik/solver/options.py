@@ -72,6 +72,25 @@ def number(default: Any, low: float, high: float, unit: str, text: str) -> Any:
     return field(default=default, metadata={"range": (low, high), "unit": unit, "text": text})
 
 
+def optional_number(low: float, high: float, unit: str, text: str) -> Any:
+    """Declare an option that is a real number, or None, the default, for a value by the robot.
+
+    Args:
+        low: Smallest valid value.
+        high: Largest valid value.
+        unit: Unit, or "" for a number without unit.
+        text: Description of the option, which says what None stands for.
+    """
+    about = {"range": (low, high), "unit": unit, "text": text, "real": True}
+    return field(default=None, metadata=about)
+
+
+def is_integer(option: Any) -> bool:
+    """Return whether a declared option with a range takes integers."""
+    default = option.default
+    return isinstance(default, int) or (default is None and not option.metadata.get("real"))
+
+
 def choice_of(
     default: Any, choices: Iterable[Any], text: str, aliases: Mapping[str, str] | None = None
 ) -> Any:
@@ -285,8 +304,12 @@ class SolverOptions:
         "m", "objective obstacle: obstacle position x y z in the base frame"
     )
     influence: float = number(0.3, 1e-6, 1e6, "m", "objective obstacle: influence distance")
-    D_max: float = number(
-        0.4, 1e-9, 1e9, "m", "CLAMP: bound on the error of a tip from which a step is computed"
+    D_max: float | None = optional_number(
+        1e-9,
+        1e9,
+        "m",
+        "CLAMP: bound on the error of a tip from which a step is computed; none: half the length "
+        "of a typical link",
     )
     adaptive: bool = switch(
         "CLAMP: increase D_max by the change of the distance in the last step, see adaptive_by"
@@ -409,7 +432,7 @@ class SolverKeywords(TypedDict, total=False):
     reference: Vector | None
     obstacle: Vector | None
     influence: float
-    D_max: float
+    D_max: float | None
     adaptive: bool
     adaptive_by: Literal["divergence", "approach"]
     halving: float
@@ -582,7 +605,7 @@ def _checked_number(option: Any, value: Any) -> Any:
     low, high = option.metadata["range"]
     if value is None and option.default is None:
         return None
-    is_whole = isinstance(option.default, int) or option.default is None
+    is_whole = is_integer(option)
     given = math.nan
     if not isinstance(value, bool) and isinstance(value, Real):
         with contextlib.suppress(OverflowError):

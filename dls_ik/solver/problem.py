@@ -50,7 +50,7 @@ from dls_ik.core.types import (
 )
 from dls_ik.core.workspace import new_memory
 from dls_ik.errors import MethodError, OptionError
-from dls_ik.model.chain import build_arm
+from dls_ik.model.chain import build_arm, typical_link_length
 from dls_ik.model.kdl import kdl_chain, kdl_frame, pykdl
 from dls_ik.model.robot import RobotModel
 from dls_ik.solver.method import MethodChoice
@@ -142,7 +142,7 @@ def build_details(
     slides[robot.chain.variable[~robot.chain.prismatic]] = False
     return GeneralProblem(
         task=rows,
-        params=_method_params(choice, options),
+        params=_method_params(robot, choice, options),
         direction=direction / length,
         reference=_vector("reference", options.reference, middle, "joint"),
         obstacle=unit * _vector("obstacle", options.obstacle, np.zeros(3), "coordinate"),
@@ -153,7 +153,7 @@ def build_details(
     )
 
 
-def _method_params(choice: MethodChoice, options: SolverOptions) -> MethodParams:
+def _method_params(robot: RobotModel, choice: MethodChoice, options: SolverOptions) -> MethodParams:
     """Return the parameters of a method as a struct for the kernels.
 
     Most fields have the name and the value of an option; names of choices become integer ids, and
@@ -166,9 +166,21 @@ def _method_params(choice: MethodChoice, options: SolverOptions) -> MethodParams
         "objective": objectives.OBJECTIVE_IDS[options.objective],
         "influence": options.influence * options.length_unit,
         "least_bias": float(np.min(options.bias)),
+        "D_max": clamp_bound(robot, options),
     }
     named = {name: getattr(options, name) for name in MethodParams._fields if name not in others}
     return MethodParams(**named, **others)
+
+
+def clamp_bound(robot: RobotModel, options: SolverOptions) -> float:
+    """Return the bound `D_max` of the error of a tip [m].
+
+    By default it is half the length of a typical link (Buss & Kim 2004, section 3), or unlimited
+    for a robot without lengths.
+    """
+    if options.D_max is not None:
+        return options.D_max
+    return 0.5 * typical_link_length(robot.chain) / options.length_unit or math.inf
 
 
 def check_service(robot: RobotModel, choice: MethodChoice, options: SolverOptions, r: int) -> None:

@@ -12,10 +12,11 @@ from dls_ik.lazy import on_first_use
 if TYPE_CHECKING:
     from dls_ik.study.definition import Study, StudyMethod, StudyRobot, read_study
     from dls_ik.study.pairs import Pairs, study_pairs, write_pairs
-    from dls_ik.study.pictures import study_pictures
+    from dls_ik.study.pictures import study_pictures, tuning_picture
     from dls_ik.study.results import StudyResults
     from dls_ik.study.run import run_study
     from dls_ik.study.statistics import Comparison, Summary, comparisons, summaries
+    from dls_ik.study.tuning import Tuning, TuningCheck, TuningPoint, TuningResult, tune
 
 __all__ = [
     "Comparison",
@@ -25,12 +26,18 @@ __all__ = [
     "StudyResults",
     "StudyRobot",
     "Summary",
+    "Tuning",
+    "TuningCheck",
+    "TuningPoint",
+    "TuningResult",
     "comparisons",
     "read_study",
     "run_study",
     "study_pairs",
     "study_pictures",
     "summaries",
+    "tune",
+    "tuning_picture",
     "write_pairs",
 ]
 
@@ -50,6 +57,12 @@ __getattr__, __dir__ = on_first_use(
         "study_pairs": "pairs",
         "study_pictures": "pictures",
         "summaries": "statistics",
+        "Tuning": "tuning",
+        "TuningCheck": "tuning",
+        "TuningPoint": "tuning",
+        "TuningResult": "tuning",
+        "tune": "tuning",
+        "tuning_picture": "pictures",
         "write_pairs": "pairs",
     },
 )

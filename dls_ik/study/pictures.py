@@ -10,15 +10,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dls_ik.plot.canvas import heading, legend_below, new_figure, panel_title, plain, series_look
+from dls_ik.plot.canvas import (
+    BLUE,
+    GREY,
+    ORANGE,
+    heading,
+    legend_below,
+    new_figure,
+    panel_title,
+    plain,
+    series_look,
+)
 from dls_ik.plot.methods import draw_share
 from dls_ik.study.definition import METRICS
 from dls_ik.study.results import StudyResults
-from dls_ik.study.statistics import ALL_ROBOTS, Summary, summaries
+from dls_ik.study.statistics import ALL_ROBOTS, SUCCESS, Summary, summaries
 from dls_ik.text import scaled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from dls_ik.study.tuning import TuningResult
 
 PANEL_WIDTH, PANEL_HEIGHT = 5.2, 3.4  # [inch]
 ROW_HEIGHT = 0.2  # [inch] height of a method in the picture of the metrics
@@ -149,6 +161,35 @@ def _by_metric(results: StudyResults, found: Sequence[Summary]) -> Figure:
         grid[i, 0].set_yticks(range(len(labels)), labels)
         grid[i, 0].set_ylim(len(labels) - 0.4, -0.6)  # the first method is on top
     heading(figure, f"Metrics: {_title(results)}")
+    return figure
+
+
+def tuning_picture(result: TuningResult) -> Figure:
+    """Return a picture of the scores of all values, with intervals, and of the best value.
+
+    Raises:
+        DlsIkError: If matplotlib is not installed.
+    """
+    tuning = result.tuning
+    figure = new_figure(7.0, 4.2)
+    axes = figure.subplots()
+    scale = 100.0 if tuning.criterion == SUCCESS else 1.0
+    points = [point for point in result.points if np.isfinite(point.score.value)]
+    x = np.array([point.value for point in points], float)
+    value, low, high = scale * np.array([tuple(point.score) for point in points]).T
+    axes.fill_between(x, low, np.where(np.isfinite(high), high, value), color=BLUE, alpha=0.15)
+    axes.plot(x, value, ".-", color=BLUE, label=tuning.criterion)
+    axes.axvspan(result.best.low, result.best.high, color=ORANGE, alpha=0.15)
+    axes.axvline(result.best.value, color=ORANGE, label=f"best: {result.best.value:.4g}")
+    if tuning.default is not None and x[0] <= tuning.default <= x[-1]:
+        axes.axvline(tuning.default, color=GREY, linestyle=":", label="default")
+    if x[0] > 0.0:
+        axes.set_xscale("log")
+    unit = "[%]" if tuning.criterion == SUCCESS else ""
+    plain(axes, tuning.option, f"{tuning.criterion} {unit}".strip())
+    panel_title(axes, f"{tuning.pairs} pairs, case {tuning.case}, seed {tuning.seed}")
+    axes.legend(frameon=False, fontsize=9)
+    heading(figure, f"{tuning.robot.name}, {tuning.method}: {tuning.option}")
     return figure
 
 

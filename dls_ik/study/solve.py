@@ -106,12 +106,17 @@ class _Bench(NamedTuple):
     pairs: dict[str, tuple[Array, Array, Array]]  # starts, goals and target poses by case
 
 
+def study_task(name: str) -> Task:
+    """Return the task with a name of STUDY_TASKS: pose, position or pointing."""
+    tasks = {"pose": Task.pose(), "position": Task.position_only(), "pointing": Task.pointing("z")}
+    return tasks[name]
+
+
 @lru_cache(maxsize=16)  # a worker solves chunks of several robots in turns
 def _bench(job: StudyJob, number: int) -> _Bench:
     """Return the solvers and pairs of a robot, after a first solve that loads the kernels."""
     study, robot = job.study, job.robot(number)
-    tasks = {"pose": Task.pose(), "position": Task.position_only(), "pointing": Task.pointing("z")}
-    task = tasks[study.task]
+    task = study_task(study.task)
     pairs = {}
     for case in study.cases:
         starts, goals = study_pairs(robot, case, study.pairs, study.seed)

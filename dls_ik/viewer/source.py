@@ -27,7 +27,7 @@ from dls_ik.solver.hard_paths import BARE_STEP_DURATION
 from dls_ik.solver.method import AUTO_METHOD, KDL_METHODS, method_names, parse_method
 from dls_ik.solver.options import SolverOptions
 from dls_ik.solver.plugins import plugin_names
-from dls_ik.solver.problem import largest_errors
+from dls_ik.solver.problem import clamp_bound, largest_errors
 from dls_ik.solver.stepper import Stepper, paced_stepper
 from dls_ik.solver.task import Tasks, is_full_pose
 from dls_ik.viewer.gains import directional_gains
@@ -538,7 +538,8 @@ class LocalSource:
     def _use(self, motion: _Motion, options: Mapping[str, Any]) -> None:
         self._motion, self._options = motion, dict(options)
         self._gain_stepper = None
-        rows = tunable_parameters(motion.method, options)
+        clamp = {"D_max": clamp_bound(self.robot, SolverOptions())}
+        rows = tunable_parameters(motion.method, {**clamp, **options})
         has_planner = isinstance(motion, _Controlled)
         self.parameters = tuple(row for row in rows if has_planner or row.name != "when_stuck")
 
@@ -589,13 +590,19 @@ def tunable_parameters(method: str, given: Mapping[str, Any]) -> tuple[TunablePa
 
     Args:
         method: Name from :func:`dls_ik.method_names`.
-        given: Values of options that differ from the defaults, by name.
+        given: Values of options that differ from the defaults, by name. An option without a value
+            that the robot determines is left out.
     """
     choice = parse_method(method)
     names = [name for part in choice.name.split("+") for name in TUNABLE.get(part, ())]
     options = {f.name: f for f in (*fields(SolverOptions), *fields(ControllerOptions))}
     values = {**dict(choice.defaults), **given}
-    rows = [_parameter(options[name], values) for name in dict.fromkeys((*names, *TUNABLE_ALWAYS))]
+    chosen = dict.fromkeys((*names, *TUNABLE_ALWAYS))
+    rows = [
+        _parameter(options[name], values)
+        for name in chosen
+        if values.get(name, options[name].default) is not None
+    ]
     return (*rows, _parameter(options["when_stuck"], given))
 
 

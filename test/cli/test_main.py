@@ -32,6 +32,7 @@ WORK = {
     "collisions": ["wam", "--samples", "50"],
     "reproduce": ["figure-2", "--samples", "20"],
     "study": ["planar_2r", "--method", "auto", "--pairs", "3"],
+    "tune": ["planar_2r", "--values", "0.1,1", "--task", "position", "--pairs", "10"],
 }  # fmt: skip
 SHOWS = {"view", "teleop", "waypoint"}  # a page, a session, or commands of its own
 # Runs that take minutes, until Ctrl-C

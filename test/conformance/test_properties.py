@@ -134,7 +134,7 @@ def test_steps_respect_the_step_bound(name, most):
         for _ in range(8):
             q, J, _, _ = generic(robot, rng)
             e = 10.0 ** rng.uniform(-3, 2) * rng.normal(size=6)
-            dq = our_step(name, robot, q, J, e, alpha=1.0, **{option: most})
+            dq = our_step(name, robot, q, J, e, alpha=1.0, D_max=0.4, **{option: most})
             every = np.ones(robot.n, bool) if parts_of(name).bound != "sdls" else turning
             in_norm = parts_of(name).bound in ("sd", "norm")
             size = np.linalg.norm(dq) if in_norm else np.abs(dq[every]).max()

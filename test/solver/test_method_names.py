@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names of methods: valid combinations of parts, in any order and case."""
 
+import math
 import re
 from itertools import product
 from random import Random
@@ -18,7 +19,7 @@ from dls_ik.solver.options import solver_options
 WAM = RobotModel.wam()
 STRATEGIES = ("", "jw", "gp", "jc", "ta", "gwln", "tp", "ctp", "sns", "hqp")
 REACHES = ("", "clamp", "halve")
-BOUNDS = ("", "max", "norm", "sd", "sdls", "sdls_near")
+BOUNDS = ("", "max", "norm", "sd", "sdls", "sdls_near", "jp_near")
 PARTS = [part for room in (LAWS, STRATEGIES, REACHES, BOUNDS) for part in room if part != "svf+ed"]
 PAPERS = [
     "auto", "jp", "jt", "tpinv", "jd", "jf", "nf", "ed", "ied", "svf", "svf+ed", "sd", "svf+sd",
@@ -50,9 +51,12 @@ def test_combinations_have_one_name_in_any_order_and_case_or_are_refused():
         assert choice.damping == LAWS[law]
         assert choice.limits == limits.LIMIT_IDS[strategy or "none"]
         assert choice.reach == error_clamping.CLAMPING_IDS[error or "none"]
-        assert choice.step == step_bounds.STEP_BOUND_IDS[bound or "none"]
+        kind = {"": "none", "jp_near": "sdls_near"}.get(bound, bound)
+        assert choice.step == step_bounds.STEP_BOUND_IDS[kind]
         brought = {"objective": "centring", "mu": 0.0} if strategy == "ta" else {}
         brought |= {"alpha": 0.2} if strategy == "gwln" else {}
+        largest = {"sdls": math.pi / 4, "sdls_near": math.pi / 4, "jp_near": 1e6}
+        brought |= {"gamma_max": largest[bound]} if bound in largest else {}
         brought |= {"dls": {"lambda_": 0.1}, "odls": {"policy": "optimal"}}.get(law, {})
         assert dict(choice.defaults) == brought
         mixed = random.sample(words, len(words))
