@@ -259,6 +259,10 @@ class TimedPath:
     def knots(self, min_interval: float) -> tuple[Array, Array, Array]:
         """Return points between which the trajectory is a polynomial of degree 3 or less.
 
+        The times are whole nanoseconds, as in ROS messages. If times were rounded after sampling,
+        the accelerations in short intervals would change considerably, because they depend on the
+        second power of the interval.
+
         Args:
             min_interval: Minimum time between two points [s].
 
@@ -273,6 +277,7 @@ class TimedPath:
         if len(times) < 2:
             times = np.array([0.0, max(self.duration, 2.0 * min_interval)])
         times[-1] = max(self.duration, times[-2] + min_interval)
+        times = np.append(np.round(times[:-1], 9), np.ceil(times[-1] * 1e9) / 1e9)
         q = np.array([self.at(t) for t in times])
         return times, q, np.array([self._velocity_at(t) for t in times])
 

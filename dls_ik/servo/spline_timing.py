@@ -18,7 +18,7 @@ from dls_ik.servo.joint_spline import JointSpline
 from dls_ik.servo.speed_profile import PathSpline, fastest_motion
 
 MIN_DURATION = 1e-3  # [s] duration of a path without motion
-MIN_POINT_INTERVAL = 1e-6  # [s] knots of a trajectory closer to each other are merged
+MIN_POINT_INTERVAL = 2e-6  # [s] knots of a trajectory closer to each other are merged
 SAME_POINT_TOLERANCE = 1e-6  # [rad or m] configurations closer to each other are merged
 DENSE_POINT_INTERVAL = 0.02  # [s] largest time between two points along a dense path
 

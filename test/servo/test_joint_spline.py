@@ -95,6 +95,23 @@ def test_points_of_a_timed_path_are_knots_of_cubics(jerk):
     assert max(velocity.ratio, acceleration.ratio) < 1.0 + 1e-9
 
 
+def test_points_less_than_two_microseconds_apart_keep_limits_when_times_are_rounded():
+    """The node refused its own plans: rounded times raised accelerations in short intervals."""
+    path = np.array([
+        [-0.02838322824077277, -0.7562530218826877],
+        [0.0923729378727236, 0.8530701184408076],
+        [0.00350993226248764, -0.8718185133035481],
+    ])  # fmt: skip
+    limits = MotionLimits(np.full(2, 1.5), np.full(2, 1.2), np.full(2, np.inf))
+    spline = time_segments(path, limits)
+    times = np.round(spline.times, 9)  # those of a message
+    velocity, acceleration = JointSpline(times, spline.q, spline.v).peaks(
+        limits.velocity, limits.acceleration
+    )
+    assert max(velocity.ratio, acceleration.ratio) < 1.0 + 1e-9
+    assert times[-1] == spline.duration
+
+
 def test_dense_path_along_a_line_is_fast_within_limits_and_stays_on_the_line():
     T = WAM.fk(HOME)
     Ts = np.repeat(T[None], 161, axis=0)

@@ -23,17 +23,18 @@ def trajectory_from_spline(spline: JointSpline, setting: Setting) -> Any:
 
     The points have accelerations only if the spline has them. Between points with accelerations,
     drivers interpolate by polynomials of degree 5, which would not reproduce a motion whose
-    acceleration jumps at the points.
+    acceleration jumps at the points. Positions are sampled at the rounded times of the message,
+    since rounding after sampling would change the accelerations in short intervals.
     """
     message = JointTrajectory(joint_names=list(setting.robot.joint_names))
     message.header.frame_id = setting.robot.tree.root
     times = dense_times(spline)
-    for t in times.tolist():
-        q, v, a = spline.at(t)
+    for nanoseconds in np.rint(times * NANOSECONDS_PER_SECOND).astype(np.int64).tolist():
+        q, v, a = spline.at(nanoseconds / NANOSECONDS_PER_SECOND)
         point = JointTrajectoryPoint(positions=q.tolist(), velocities=v.tolist())
         if spline.a is not None:
             point.accelerations = a.tolist()
-        sec, nanosec = divmod(round(t * NANOSECONDS_PER_SECOND), NANOSECONDS_PER_SECOND)
+        sec, nanosec = divmod(nanoseconds, NANOSECONDS_PER_SECOND)
         point.time_from_start.sec, point.time_from_start.nanosec = sec, nanosec
         message.points.append(point)
     return RobotTrajectory(joint_trajectory=message)
