@@ -30,8 +30,11 @@ from dls_ik.core.follow import (
     keep_from_overshooting,
     keep_from_swinging,
     keep_velocity,
+    lengthen_shares,
     observe_singular_values,
+    restore_motion,
     return_into_limits,
+    save_motion,
     scale_columns,
     velocity_scale,
 )
@@ -134,18 +137,19 @@ def _follow_apart(
         return
     least, greatest = observed[2], observed[3]
     problem = FollowProblem(chain, descending, plain, stop, T_d, dt, outside, mobility)
-    _take_fallback_step(problem, state, count, near, scratch)
+    if not _take_fallback_step(problem, state, count, near, scratch):
+        lengthen_shares(state.motion)
     observed[2], observed[3] = least, greatest
 
 
 @allocating
 def _take_fallback_step(
     problem: FollowProblem, state: FollowState, count: int, near: NearRows, scratch: RowScratch
-) -> None:
+) -> bool:
     """Take a step of the method in `problem`, which has no memory of earlier cycles."""
     memory = new_memory(problem.chain, problem.method, problem.general)
     work = workspace(problem.chain, problem.general, memory)
-    _step(problem, state, work, count, near, scratch)
+    return _step(problem, state, work, count, near, scratch)
 
 
 # The step -----------------------------------------------------------------------------------------
@@ -257,13 +261,18 @@ def _step(
     for j in range(n):
         work.dq[j] += y[j]
     keep_velocity(chain, dt, work.dq)
+    save_motion(state.motion, state.scratch)
     keep_from_swinging(work.dq, state.motion)
     if m > 0:
         _project(chain, dt, q, N, b, work.dq)
         _discard_loose_rows(N, b, work.dq, leaves)
     if active[0] < 0:
-        return descend(problem, q, work, observed, state.scratch)
-    return _descend_along_rows(problem, q, work, observed, N, active, e, J)
+        has_moved = descend(problem, q, work, observed, state.scratch)
+    else:
+        has_moved = _descend_along_rows(problem, q, work, observed, N, active, e, J)
+    if not has_moved:
+        restore_motion(state.motion, state.scratch)
+    return has_moved
 
 
 @allocating

@@ -33,6 +33,7 @@ HALVINGS = 20  # maximum number of halvings of a step that does not lower the er
 MAX_ROUNDING_STEP = 1e-7  # [rad or m] reversals up to this length are attributed to rounding
 # Minimum share of a full step after reversals, and factor of the share in a cycle without reversal.
 SHORTEST, LONGER = 1e-3, 1.3
+LONGER_AT_REST = 2.0  # factor of the share in a cycle without motion
 LEAST_RATE = 1e-5  # [1/s] minimum relative decrease of the squared error; slower motion is refused
 NEGLIGIBLE_CURVATURE = 1e-3  # curvature that is ignored, relative to the smallest singular value^2
 MIN_STIFFNESS = 1e-8  # [m^2/rad^2] added, so that the matrix of the Newton step is regular
@@ -102,15 +103,16 @@ def follow_records(
         return
     least, greatest = observed[2], observed[3]
     problem = FollowProblem(chain, descending, plain, stop, T_d, dt, outside, mobility)
-    _take_fallback_step(problem, state)
+    if not _take_fallback_step(problem, state):
+        lengthen_shares(state.motion)
     observed[2], observed[3] = least, greatest
 
 
 @allocating
-def _take_fallback_step(problem: FollowProblem, state: FollowState) -> None:
+def _take_fallback_step(problem: FollowProblem, state: FollowState) -> bool:
     """Take a step of the method in `problem`, which has no memory of earlier cycles."""
     memory = new_memory(problem.chain, problem.method, problem.general)
-    _step(problem, state, workspace(problem.chain, problem.general, memory))
+    return _step(problem, state, workspace(problem.chain, problem.general, memory))
 
 
 @allocating
@@ -212,8 +214,12 @@ def _step(problem: FollowProblem, state: FollowState, work: Workspace) -> bool:
     # Shorten the step.
     keep_from_overshooting(problem, q, scratch.e, scratch.J, work, observed, scratch)
     keep_velocity(chain, dt, work.dq)
+    save_motion(state.motion, scratch)
     keep_from_swinging(work.dq, state.motion)
-    return descend(problem, q, work, observed, scratch)
+    if descend(problem, q, work, observed, scratch):
+        return True
+    restore_motion(state.motion, scratch)
+    return False
 
 
 @kernel
@@ -456,6 +462,48 @@ def keep_from_swinging(dq: Array, motion: Array) -> None:
         motion[j] = dq[j]
         motion[n + j] = max(0.5 * share, SHORTEST) if turns else min(LONGER * share, 1.0)
         dq[j] *= motion[n + j]
+
+
+@kernel
+def save_motion(motion: Array, scratch: FollowScratch) -> None:
+    """Save the previous steps and shares, which :func:`keep_from_swinging` changes.
+
+    Args:
+        motion: (2 n,) previous steps of the joints, followed by their shares.
+        scratch: The first rows of `F` and `K` are overwritten.
+    """
+    n = motion.shape[0] // 2
+    copy(motion[:n], scratch.F[0])
+    copy(motion[n:], scratch.K[0])
+
+
+@kernel
+def restore_motion(motion: Array, scratch: FollowScratch) -> None:
+    """Restore the previous steps and shares, because the step of this cycle is not made.
+
+    Otherwise a step of one method and the opposite step of another method would count as a swing in
+    every cycle, and the shares of resting joints would become so small that no step lowers the
+    error.
+
+    Args:
+        motion: (2 n,) written: previous steps of the joints, followed by their shares.
+        scratch: Rows that :func:`save_motion` has written.
+    """
+    n = motion.shape[0] // 2
+    copy(scratch.F[0], motion[:n])
+    copy(scratch.K[0], motion[n:])
+
+
+@kernel
+def lengthen_shares(motion: Array) -> None:
+    """Increase shares in a cycle without motion, so that shortened steps keep no joint at rest.
+
+    Args:
+        motion: (2 n,) previous steps of the joints, followed by their shares; read and written.
+    """
+    n = motion.shape[0] // 2
+    for j in range(n):
+        motion[n + j] = min(LONGER_AT_REST * motion[n + j], 1.0)
 
 
 @kernel

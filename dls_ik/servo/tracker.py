@@ -47,6 +47,12 @@ from dls_ik.solver.task import Tasks
 from dls_ik.solver.task_stack import TaskStack, split_stack
 
 MAX_ERROR_SHARE = 0.99  # a joint motion must reduce the error to less than this share of itself
+# A joint motion to a moving target continues while the error at its goal is smaller than this share
+# of the error at the command.
+MAX_GOAL_ERROR_SHARE = 0.1
+# [s] Local motion replaces a joint motion to a moving target as soon as all joints can reach the
+# goal within this time at their velocity limits.
+HANDOVER_TIME = 0.05
 MAX_PATH_SEARCHES = 6  # maximum number of searches per target while the scene does not change
 SEARCH_INTERVAL = 0.5  # [s] minimum time between two searches
 START_TOLERANCE = 1e-6  # [rad or m] largest distance of the command from the start of a path
@@ -82,6 +88,8 @@ class SceneMotion:
     names: Pair | None = None  # pair that blocks the target, or the path to the target
     since: float = 0.0  # [s] time of the last search result
     goal: Array | None = None  # (n,) end of the path [rad or m]; None: any solution of T
+    # (n,) solution of T if the target has moved since the path was planned; None: it has not
+    moved_goal: Array | None = None
 
 
 # Planner of collision-free paths, and guard that keeps the command at safe distances.
@@ -113,7 +121,9 @@ class Tracker:
     target at rest, the planner searches for the closest IK solution, and the command moves straight
     to this solution in joint space. If the target is out of reach, the command moves to the closest
     configuration that the solver found, provided that this reduces the error. Then the command
-    stays there, because local motion would continue very slowly for minutes.
+    stays there, because local motion would continue very slowly for minutes. If the target moves
+    during a joint motion, local motion moves the goal along with the target; the joint motion ends
+    early only if the goal cannot follow the target.
 
     With a scene or a workspace, the command rests while a collision-free path is planned, and then
     follows the path. The remaining path is checked again whenever the scene changes. If no path is
@@ -281,12 +291,12 @@ class Tracker:
         """
         request = self._request
         if request is not None and request.goal is not None:
-            if self._is_requested(T_d):
-                return request.goal, self._approach(request, request.goal, dt)
-            self._restart()
+            approached = self._pursue_goal(request, request.goal, T_d, target, dt)
+            if approached is not None:
+                return approached
         motion = self._motion
         if motion is not None:
-            if self._path_planning is not None and is_same(T_d, motion.T, self._unit):
+            if self._path_planning is not None and self._leads_to(motion, T_d, target, dt):
                 return self._move(self._path_planning, motion, now, dt)
             self._restart()
         resting = self._resting_target
@@ -616,7 +626,83 @@ class Tracker:
             self._request_path(planning, at.T, attempt, goal=at.goal)
         return motion.reference, moving
 
-    def _approach(self, request: SolutionRequest, goal: Array, dt: float) -> Tracked:
+    def _pursue_goal(
+        self, request: SolutionRequest, goal: Array, T_d: Array, target: Target, dt: float
+    ) -> tuple[Array, Tracked] | None:
+        """Continue a joint motion without a scene for one cycle; the target may have moved.
+
+        If the goal cannot follow the target, local motion restarts at the command. If the command
+        is close to the goal of a moving target, local motion continues at the goal.
+
+        Args:
+            request: Request to the planner whose result is the goal.
+            goal: (n,) joint positions at the end of the motion [rad or m].
+            T_d: (4, 4) T_base_tip of the target in this cycle.
+            target: Target from which `T_d` was computed.
+            dt: Duration of the cycle [s].
+
+        Returns:
+            The goal, and the result of the cycle; None if local motion has to make this cycle.
+        """
+        if self._is_requested(T_d):
+            return goal, self._approach(request, goal, np.zeros_like(goal), dt)
+        moved = None if request.is_out_of_reach else self._moved_goal(goal, T_d, target, dt)
+        if moved is None:
+            self._restart()
+            return None
+        request = request._replace(T=T_d.copy(), goal=moved)
+        distance = np.abs(moved - self.limiter.q)
+        if (distance <= HANDOVER_TIME * self.local_ik.robot.velocity).all():
+            self._request = request._replace(goal=None)
+            self._stall.reset()
+            return None
+        return moved, self._approach(request, moved, (moved - goal) / dt, dt)
+
+    def _leads_to(self, at: SceneMotion, T_d: Array, target: Target, dt: float) -> bool:
+        """Return whether a joint motion in a scene leads to the target, which may have moved.
+
+        The motion follows the planned path to its end, and local motion then starts there. The
+        target must not move while the path is being planned.
+
+        Args:
+            at: The joint motion; its target is updated.
+            T_d: (4, 4) T_base_tip of the target in this cycle.
+            target: Target from which `T_d` was computed.
+            dt: Duration of the cycle [s].
+        """
+        if is_same(T_d, at.T, self._unit):
+            return True
+        if at.motion is None or at.names is not None or at.result is None or not at.result.success:
+            return False
+        before = at.motion.goal if at.moved_goal is None else at.moved_goal
+        goal = self._moved_goal(before, T_d, target, dt)
+        if goal is not None:
+            at.T, at.moved_goal = T_d.copy(), goal
+        return goal is not None
+
+    def _moved_goal(self, goal: Array, T_d: Array, target: Target, dt: float) -> Array | None:
+        """Return the goal of a joint motion after its target has moved.
+
+        Args:
+            goal: (n,) solution of the target in the last cycle [rad or m].
+            T_d: (4, 4) T_base_tip of the target in this cycle.
+            target: Target from which `T_d` was computed.
+            dt: Duration of the cycle [s].
+
+        Returns:
+            Joint positions (n,) after a step of local motion from `goal`; None if this step does
+            not reach the target well enough, or the target is a velocity or a trajectory.
+        """
+        if target.is_velocity or isinstance(target, TrajectoryTarget):
+            return None
+        self.local_ik.near = None
+        self.local_ik.restart(goal)
+        step = self.local_ik.advance(T_d.reshape(-1, 4, 4), dt)
+        position, rotation = self.local_ik.errors_at(self.limiter.q, T_d)
+        error = math.hypot(position, self._weight * rotation)
+        return step.q if self._error(step) <= MAX_GOAL_ERROR_SHARE * error else None
+
+    def _approach(self, request: SolutionRequest, goal: Array, v: Array, dt: float) -> Tracked:
         """Move the command on a straight path in joint space toward a goal, for one cycle.
 
         This is the joint motion without a scene, so that collisions are not checked.
@@ -624,9 +710,11 @@ class Tracker:
         Args:
             request: Request to the planner whose result is the goal.
             goal: (n,) joint positions at the end of the motion [rad or m].
+            v: (n,) velocity of the goal [rad/s or m/s].
             dt: Duration of the cycle [s].
         """
-        self.limiter.advance(goal, np.zeros_like(goal), dt)
+        self.limiter.advance(goal, v, dt)
+        self._request = request
         if np.abs(goal - self.limiter.q).max() <= GOAL_TOLERANCE:
             self.local_ik.restart(goal)
             self._request = request._replace(goal=None)

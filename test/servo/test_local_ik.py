@@ -169,3 +169,17 @@ def test_rotation_by_half_a_turn_is_reached():
     T = WAM.fk(servo.q)
     T[:3, :3] = T[:3, :3] @ np.diag([-1.0, -1.0, 1.0])
     assert run(servo, T, 400)[1].rotation_error <= 1e-6
+
+
+def test_rejected_steps_do_not_keep_the_arm_at_rest():
+    """Four joints are near a limit, so that the steps of the method do not lower the error.
+
+    The steps of the fallback method have other directions; they must not count as oscillation.
+    """
+    q = [-2.6, 0.09, -1.03, 2.3, 1.26, 1.6, -2.2]
+    T = WAM.fk([2.01, 1.2, 1.78, 2.29, -2.14, -0.14, 1.06])
+    errors = {}
+    for method in ("ctp+sd+svf", "auto"):
+        _, step = run(servo_at(q, method), T, 100)
+        errors[method] = np.hypot(step.position_error, 0.5 * step.rotation_error)
+    assert errors["ctp+sd+svf"] <= 1.001 * errors["auto"]

@@ -56,6 +56,26 @@ def test_motion_around_a_wall_keeps_limits(jerk):
     drive.assert_limits(4.0, jerk)
 
 
+def test_motion_around_a_wall_continues_to_a_target_that_moves():
+    drive, scene = started([(2.0, 3.0, 0.1, 1.5)])
+    while not drive.outputs or drive.last.state is not ServoState.JOINT_MOTION:
+        drive.run(0.01)
+    goal = GOAL.copy()
+
+    def move_hand(drive):
+        goal[0] += 0.0005
+        drive.pose(drive.controller.robot.fk(goal))
+
+    drive.run(1.0, move_hand)
+    assert set(drive.states[-100:]) == {ServoState.JOINT_MOTION}
+    T = drive.controller.robot.fk(goal)
+    drive.run(8.0, lambda drive: drive.pose(T))
+    assert drive.last.state is ServoState.REACHED
+    np.testing.assert_allclose(drive.last.q, goal, atol=1e-5)
+    assert smallest_distance(scene, drive.q) >= 0.02 - 1e-6
+    drive.assert_limits(4.0)
+
+
 def test_arm_holds_until_there_is_a_path():
     drive, scene = started([(2.0, 2.0, 0.1, 9.0)])
     drive.run(6.0)

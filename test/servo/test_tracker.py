@@ -115,6 +115,41 @@ def stuck_case():
             return q, T
 
 
+def test_joint_motion_continues_to_a_target_that_moves():
+    """The hand moves on during the joint motion, on the branch of solutions of its goal."""
+    q, T = stuck_case()
+    drive = Drive(q, acceleration=8.0).pose(T)
+    while not drive.outputs or drive.last.state is not ServoState.JOINT_MOTION:
+        drive.run(DT)
+    hand = drive.controller._tracker._request.goal.copy()
+    inward = np.sign(0.5 * (WAM.lower + WAM.upper) - hand)
+
+    def move_hand(drive):
+        nonlocal hand
+        hand = hand + 0.2 * DT * inward
+        drive.pose(WAM.fk(hand))
+
+    first = len(drive.outputs)
+    drive.run(1.5, move_hand)
+    moves = [state is ServoState.JOINT_MOTION for state in drive.states[first:]]
+    end = moves.index(False)
+    assert end > 10
+    assert not any(moves[end:]), "no second joint motion"
+    assert drive.last.position_error < 1e-3, "the tip follows the hand"
+    drive.assert_limits(8.0)
+
+
+def test_jump_of_the_target_ends_a_joint_motion():
+    q, T = stuck_case()
+    drive = Drive(q, acceleration=8.0).pose(T)
+    while not drive.outputs or drive.last.state is not ServoState.JOINT_MOTION:
+        drive.run(DT)
+    drive.pose(WAM.fk(drive.last.q))
+    drive.run(DT)
+    assert drive.last.state is not ServoState.JOINT_MOTION
+    assert drive.run_until(ServoState.REACHED, 5.0)
+
+
 def test_equal_targets_give_equal_motion():
     q, T = stuck_case()
     motions = []
