@@ -21,6 +21,7 @@
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -40,8 +41,11 @@ from benchmarks.tracking import paths
 from dls_ik import DlsIkError, IkSolver, PostureTask, RobotModel, SwivelTask, Task, TaskStack
 from dls_ik.core.hierarchy import Bounds, solve_levels
 from dls_ik.core.se3 import difference
+from dls_ik.core.types import Chain
+from dls_ik.model.chain import tip_poses
 from dls_ik.servo import Controller, ServoOutput
-from dls_ik.solver.stack_problem import elbow_points
+from dls_ik.solver.options import SolverOptions
+from dls_ik.solver.stack_problem import build_stack
 
 DT, ACCELERATION = 2e-3, 5.0  # [s], [rad/s^2]
 BENT = np.array([0.0, 0.6, 0.0, 1.8, 0.0, 0.6, 0.0])  # [rad]
@@ -78,11 +82,15 @@ POSTURES = columns(
 # Swivel angles
 
 
+@cache
+def elbow_chain(robot: RobotModel) -> Chain:
+    """Return a chain whose three tips are shoulder, elbow and wrist."""
+    return build_stack(robot, TaskStack(Task(), SwivelTask(0.0)), SolverOptions()).params.points
+
+
 def swivel(robot: RobotModel, q: np.ndarray) -> float:
     """Return the swivel angle [rad] of the elbow at q (n,); 0 is up."""
-    shoulder, elbow, wrist = (
-        (robot.link_pose(link, q) @ [*point, 1.0])[:3] for link, point in elbow_points(robot)
-    )
+    shoulder, elbow, wrist = tip_poses(elbow_chain(robot), q[None])[0, :, :3, 3]
     axis = (wrist - shoulder) / np.linalg.norm(wrist - shoulder)
     up = np.array([0.0, 0.0, 1.0])
     return math.atan2(

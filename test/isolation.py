@@ -206,10 +206,12 @@ def names_of(name, module):
 
 
 def package_modules():
-    """Yield the names and modules of the package that are imported."""
-    for name, module in list(sys.modules.items()):
-        if name.partition(".")[0] == PACKAGE and isinstance(module, ModuleType):
-            yield name, module
+    """Return the names and modules of the package that are imported."""
+    return [
+        (name, module)
+        for name, module in sys.modules.items()
+        if name.startswith(PACKAGE) and isinstance(module, ModuleType)
+    ]
 
 
 def same(one, other):

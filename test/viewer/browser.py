@@ -45,6 +45,27 @@ TRANSFORM = f"""([name, base]) => {{
 CLICK = "element => element.click()"  # does not wait for frames, which software renders slowly
 FRAMES = """() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() =>
     requestAnimationFrame(done))))"""
+# A page asks for frames all the time; a pause before each leaves the processor to other tests
+FEW_FRAMES = """(() => {
+    const pause = 60, draw = window.requestAnimationFrame.bind(window);  // [ms]
+    const cancel = window.cancelAnimationFrame.bind(window);
+    const timers = new Map(), frames = new Map();
+    let last = 0;
+    window.requestAnimationFrame = (callback) => {
+        const id = ++last;
+        timers.set(id, setTimeout(() => {
+            timers.delete(id);
+            frames.set(id, draw((time) => { frames.delete(id); callback(time); }));
+        }, pause));
+        return id;
+    };
+    window.cancelAnimationFrame = (id) => {
+        clearTimeout(timers.get(id));
+        if (frames.has(id)) cancel(frames.get(id));
+        timers.delete(id);
+        frames.delete(id);
+    };
+})()"""
 # Length of an arrow [m]
 ARROW = "(name) => window.__viserSceneTree.getState()[name].message.props.scale"
 
@@ -69,6 +90,7 @@ def open_page(browser, url, folder, name="page", size=SIZE):
     The window has the given size. If the test fails, a picture ``name``-failed.png is kept.
     """
     context = browser.new_context(viewport=size)
+    context.add_init_script(FEW_FRAMES)
     page = Page(context.new_page(), folder)
     try:
         page.goto(url)
