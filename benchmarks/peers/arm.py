@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dls_ik import RobotModel
 
 BASE, TIP = "base", "tip"
-SPACING = 1.0  # [m] between two of several equal arms
+SPACING = 1.0  # [m] distance between two equal arms
 ROUNDING = 1e-12  # [m], [rad] by which two kinematics differ
 BEYOND = 1e-9  # [rad or m] allowed excess over a limit
 TURN = 2.0 * np.pi
