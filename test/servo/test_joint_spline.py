@@ -104,7 +104,7 @@ def test_points_less_than_two_microseconds_apart_keep_limits_when_times_are_roun
     ])  # fmt: skip
     limits = MotionLimits(np.full(2, 1.5), np.full(2, 1.2), np.full(2, np.inf))
     spline = time_segments(path, limits)
-    times = np.round(spline.times, 9)  # as in a message, in nanoseconds
+    times = np.round(spline.times, 9)  # rounded to nanoseconds
     velocity, acceleration = JointSpline(times, spline.q, spline.v).peaks(
         limits.velocity, limits.acceleration
     )
