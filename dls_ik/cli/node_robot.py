@@ -9,6 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import click
+
 from dls_ik.cli import output
 from dls_ik.cli.options import ChosenRobot
 from dls_ik.errors import ChainError, DlsIkError
@@ -21,6 +23,11 @@ if TYPE_CHECKING:
     from dls_ik.ros.viewer_source import NodeParameters, NodeSource
 
 DESCRIPTION_POLL_PERIOD = 0.02  # [s] time between two checks for received joint positions
+
+
+own_robot_option = click.option(
+    "--robot", metavar="ROBOT", help="Robot, if the node read it from a file."
+)
 
 
 class RobotPicture(NamedTuple):

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import click
 
 from dls_ik.cli import output
-from dls_ik.cli.node_robot import own_robot
-from dls_ik.cli.options import POSITIVE, SECONDS_RANGE, Command, text_option
+from dls_ik.cli.node_robot import own_robot, own_robot_option
+from dls_ik.cli.options import POSITIVE, node_options
 from dls_ik.cli.terminal import stdout_console
 from dls_ik.tables import print_pairs
 
@@ -28,24 +28,6 @@ FORMAT_OF_SUFFIX = {".mcap": "mcap", ".csv": "csv", ".bag": "sqlite3", "": "sqli
 END_CHECK_PERIOD = 0.1  # [s] period of the check whether the recording has ended
 
 
-def node_options(command: Command) -> Command:
-    """Add --namespace, --node, --patience and --robot to a command."""
-    for add in (
-        click.option("--robot", metavar="ROBOT", help="Robot, if the node read it from a file."),
-        click.option(
-            "--patience",
-            type=SECONDS_RANGE,
-            default=5.0,
-            metavar="S",
-            help="Timeout to find the node [s].",
-        ),
-        click.option("--node", default="dls_ik", metavar="NAME", help="Name of the node."),
-        text_option("--namespace", metavar="NAME", help="Namespace of the node."),
-    ):
-        command = add(command)
-    return command
-
-
 @click.command(
     epilog="FILE.mcap, FILE.csv, or a folder (FILE.bag) for a rosbag2. Exit codes: 0 recorded, 2 "
     "bad input or a full disk, 3 no node.",
@@ -55,6 +37,7 @@ def node_options(command: Command) -> Command:
     "--for", "duration", type=POSITIVE, metavar="S", help="Duration [s]. Default: until Ctrl-C."
 )
 @node_options
+@own_robot_option
 @output.json_option
 def record(
     file: str,

@@ -19,7 +19,7 @@ from rich.text import Text
 
 from dls_ik.cli import bag, output
 from dls_ik.cli.node_robot import RobotPicture, described_urdf, robot_to_draw
-from dls_ik.cli.options import POSITIVE, SECONDS_RANGE, Vector, text_option
+from dls_ik.cli.options import POSITIVE, SECONDS_RANGE, Vector, node_options, text_option
 from dls_ik.cli.pose import ChosenPose, PoseFile, pose_options, read_poses, warn_far_poses
 from dls_ik.cli.terminal import status_line, stdout_console
 from dls_ik.model.rotations import inverse
@@ -71,11 +71,7 @@ BAG = ".bag"
     metavar="S",
     help="Timeout to reach the last pose [s].",
 )
-@text_option("--namespace", metavar="NAME", help="Namespace of the node.")
-@click.option("--node", default="dls_ik", metavar="NAME", help="Name of the node.")
-@click.option(
-    "--patience", type=SECONDS_RANGE, default=5.0, metavar="S", help="Timeout to find the node [s]."
-)
+@node_options
 @output.json_option
 @click.option(
     "--record",
