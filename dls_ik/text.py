@@ -135,7 +135,7 @@ def elapsed(seconds: float) -> str:
     return f"{short(seconds, 3)} s"
 
 
-def span(values: Iterable[float], unit: str, digits: int = 2) -> str:
+def span(values: Iterable[float], unit: str) -> str:
     """Format the minimum and maximum of values as a range, such as ``4 to 8 Hz``.
 
     If the minimum and the maximum have the same text, the result is a single number: ``4 Hz``.
@@ -143,10 +143,9 @@ def span(values: Iterable[float], unit: str, digits: int = 2) -> str:
     Args:
         values: Values; at least one.
         unit: Unit of the values.
-        digits: Number of significant digits.
     """
     values = list(values)
-    low, high = short(min(values), digits), short(max(values), digits)
+    low, high = short(min(values), 2), short(max(values), 2)
     return f"{low} {unit}" if low == high else f"{low} to {high} {unit}"
 
 

@@ -14,12 +14,11 @@ import numpy as np
 
 from dls_ik.cli import output
 from dls_ik.core.types import Array
-from dls_ik.model.rotations import quaternion_from_rotation
 from dls_ik.solver.trajectory import NANOSECONDS_PER_SECOND
 
 STORAGES = ("sqlite3", "mcap")
 STATES_TOPIC, PLAN_TOPIC, URDF_TOPIC = "/joint_states", "/joint_trajectory", "/robot_description"
-STATE_TYPE, POSE_TYPE = "sensor_msgs/msg/JointState", "geometry_msgs/msg/PoseStamped"
+STATE_TYPE = "sensor_msgs/msg/JointState"
 TRAJECTORY_TYPE, TEXT_TYPE = "trajectory_msgs/msg/JointTrajectory", "std_msgs/msg/String"
 BAG_VERSION: Final = 8  # version of the rosbag2 format, which ROS 2 Humble can read too
 NO_STAMP = (0, 0)
@@ -129,22 +128,18 @@ def description_topic(urdf: Path | str | None, start: float) -> BagTopic:
     )
 
 
-def states_topic(
-    names: Sequence[str], times: Sequence[float], q: Array, stamps: Sequence[Stamp] | None = None
-) -> BagTopic:
+def states_topic(names: Sequence[str], times: Sequence[float], q: Array) -> BagTopic:
     """Return the topic /joint_states with k JointState messages, which contain positions only.
 
     Args:
         names: Names of the n joints.
-        times: Times (k,) at which the messages are recorded in the bag [s].
+        times: Times (k,) of the messages [s].
         q: (k, n) joint positions [rad or m].
-        stamps: Header stamps of the k messages; None uses `times`.
     """
     types, empty, names = _store().types, np.empty(0), list(names)
-    stamps = [_stamp(t) for t in times] if stamps is None else stamps
     messages = [
-        (t, types[STATE_TYPE](_header(types, stamp), names, values, empty, empty))
-        for t, stamp, values in zip(times, stamps, np.ascontiguousarray(q), strict=True)
+        (t, types[STATE_TYPE](_header(types, _stamp(t)), names, values, empty, empty))
+        for t, values in zip(times, np.ascontiguousarray(q), strict=True)
     ]
     return BagTopic(STATES_TOPIC, STATE_TYPE, messages)
 
@@ -169,28 +164,9 @@ def plan_topic(names: Sequence[str], times: Sequence[float], q: Array) -> BagTop
     return BagTopic(PLAN_TOPIC, TRAJECTORY_TYPE, [(times[0], plan)])
 
 
-def poses_topic(name: str, poses: Sequence[tuple[float, Stamp, str, Array]]) -> BagTopic:
-    """Return a topic of PoseStamped messages.
-
-    Args:
-        name: Name of the topic.
-        poses: Per message the time in the bag [s], the header stamp, the frame and the pose (4, 4).
-    """
-    types = _store().types
-    point, turn = types["geometry_msgs/msg/Point"], types["geometry_msgs/msg/Quaternion"]
-    pose = types["geometry_msgs/msg/Pose"]
-    messages = []
-    for t, stamp, frame, T in poses:
-        place = pose(
-            point(*T[:3, 3].tolist()), turn(*map(float, quaternion_from_rotation(T[:3, :3])))
-        )
-        messages.append((t, types[POSE_TYPE](_header(types, stamp, frame), place)))
-    return BagTopic(name, POSE_TYPE, messages)
-
-
-def _header(types: Any, stamp: Stamp, frame: str = "") -> Any:
-    """Return a std_msgs/Header with a stamp and a frame id."""
-    return types["std_msgs/msg/Header"](types["builtin_interfaces/msg/Time"](*stamp), frame)
+def _header(types: Any, stamp: Stamp) -> Any:
+    """Return a std_msgs/Header with a stamp and without a frame."""
+    return types["std_msgs/msg/Header"](types["builtin_interfaces/msg/Time"](*stamp), "")
 
 
 def _duration(types: Any, t: float) -> Any:

@@ -6,21 +6,27 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
 
 from dls_ik.cli import output
 from dls_ik.cli.options import ChosenRobot
-from dls_ik.errors import ChainError, DlsIkError
+from dls_ik.errors import ChainError
 from dls_ik.text import listing, quoted
 
 if TYPE_CHECKING:
     from dls_ik.model.robot import RobotModel
     from dls_ik.ros.client.target_publisher import TargetPublisher
     from dls_ik.ros.robot_source import DescribedRobot
-    from dls_ik.ros.viewer_source import NodeParameters, NodeSource
+    from dls_ik.ros.viewer_source import NodeSource
 
 DESCRIPTION_POLL_PERIOD = 0.02  # [s] time between two checks for received joint positions
+
+
+own_robot_option = click.option(
+    "--robot", metavar="ROBOT", help="Robot, if the node read it from a file."
+)
 
 
 class RobotPicture(NamedTuple):
@@ -45,9 +51,21 @@ def robot_to_draw(publisher: TargetPublisher, named: str | None) -> RobotPicture
         RobotModelError: If the robot of the node is not usable, or was read from a file of which
             `named` must give a copy on this machine.
     """
+    from dls_ik.ros.robot_source import ForeignFileError, served_robot, subscribe_descriptions
     from dls_ik.ros.servo.outputs import arrange_joints
+    from dls_ik.ros.viewer_source import NodeParameters
 
-    (robot, _), settings = _described_robot(publisher, named, "picture")
+    texts: list[Any] = []
+    subscribe_descriptions(publisher.node, texts.append)
+    settings = NodeParameters(publisher.node, publisher.name)
+    try:
+        robot, _ = served_robot(
+            lambda: settings.read(publisher.patience),
+            lambda: texts[-1].data if texts else "",
+            own_robot(named),
+        )
+    except ForeignFileError as error:
+        raise ForeignFileError(f"{error}, by --robot FILE, for the picture") from None
     joints = arrange_joints(
         robot.joint_names, settings.current.output_joints, settings.current.output_names
     )
@@ -55,62 +73,6 @@ def robot_to_draw(publisher: TargetPublisher, named: str | None) -> RobotPicture
     found = RobotPicture(robot, tuple(called.get(name, name) for name in robot.joint_names))
     _wait_for_joints(publisher, found)
     return found
-
-
-def described_urdf(publisher: TargetPublisher, named: str | None) -> Path | str | None:
-    """Return the URDF to write to a bag, as a file or as text.
-
-    Returns None, with a warning, if the robot of the node cannot be read.
-
-    Args:
-        publisher: Connection to the node.
-        named: Name or file of the robot; None stands for the robot of the node.
-
-    Raises:
-        RobotModelError: If `named` is given and is not usable.
-    """
-    if named is not None:
-        from dls_ik.model.load import find_urdf
-
-        return find_urdf(named)
-    try:
-        (_, urdf), _ = _described_robot(publisher, None, "bag")
-    except DlsIkError as error:
-        output.warn(f"the bag has no robot_description: {error}")
-        return None
-    return urdf
-
-
-def _described_robot(
-    publisher: TargetPublisher, named: str | None, use: str
-) -> tuple[DescribedRobot, NodeParameters]:
-    """Return the robot of a node or a named robot, and the parameters of the node.
-
-    A named robot gets the base and tip of the node.
-
-    Args:
-        publisher: Connection to the node.
-        named: Name or file of the robot; None stands for the robot of the node.
-        use: Purpose of the robot, such as "bag", for the error message.
-
-    Raises:
-        DlsIkError: If there is no robot, or the robot is not usable.
-    """
-    from dls_ik.ros.robot_source import ForeignFileError, served_robot, subscribe_descriptions
-    from dls_ik.ros.viewer_source import NodeParameters
-
-    texts: list[Any] = []
-    subscribe_descriptions(publisher.node, texts.append)
-    settings = NodeParameters(publisher.node, publisher.name)
-    try:
-        found = served_robot(
-            lambda: settings.read(publisher.patience),
-            lambda: texts[-1].data if texts else "",
-            None if named is None else lambda base, tip: _described(ChosenRobot(named, base, tip)),
-        )
-    except ForeignFileError as error:
-        raise ForeignFileError(f"{error}, by --robot FILE, for the {use}") from None
-    return found, settings
 
 
 def _wait_for_joints(publisher: TargetPublisher, drawn: RobotPicture) -> None:

@@ -49,6 +49,18 @@ def text_option(name: str, **settings: Any) -> Callable[[Command], Command]:
     return click.option(name, default="", show_default=False, **settings)
 
 
+def node_options(command: Command) -> Command:
+    """Add --namespace, --node and --patience, which select a running node, to a command."""
+    patience = "Timeout to find the node [s]."
+    for add in (
+        click.option("--patience", type=SECONDS_RANGE, default=5.0, metavar="S", help=patience),
+        click.option("--node", default="dls_ik", metavar="NAME", help="Name of the node."),
+        text_option("--namespace", metavar="NAME", help="Namespace of the node."),
+    ):
+        command = add(command)
+    return command
+
+
 method_option = click.option(
     "--method", default="auto", metavar="NAME", help="Method; see dls-ik methods."
 )

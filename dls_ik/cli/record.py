@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import click
 
 from dls_ik.cli import output
-from dls_ik.cli.node_robot import own_robot
-from dls_ik.cli.options import POSITIVE, SECONDS_RANGE, Command, text_option
+from dls_ik.cli.node_robot import own_robot, own_robot_option
+from dls_ik.cli.options import POSITIVE, node_options
 from dls_ik.cli.terminal import stdout_console
 from dls_ik.tables import print_pairs
 
@@ -28,24 +28,6 @@ FORMAT_OF_SUFFIX = {".mcap": "mcap", ".csv": "csv", ".bag": "sqlite3", "": "sqli
 END_CHECK_PERIOD = 0.1  # [s] period of the check whether the recording has ended
 
 
-def node_options(command: Command) -> Command:
-    """Add --namespace, --node, --patience and --robot to a command."""
-    for add in (
-        click.option("--robot", metavar="ROBOT", help="Robot, if the node read it from a file."),
-        click.option(
-            "--patience",
-            type=SECONDS_RANGE,
-            default=5.0,
-            metavar="S",
-            help="Timeout to find the node [s].",
-        ),
-        click.option("--node", default="dls_ik", metavar="NAME", help="Name of the node."),
-        text_option("--namespace", metavar="NAME", help="Namespace of the node."),
-    ):
-        command = add(command)
-    return command
-
-
 @click.command(
     epilog="FILE.mcap, FILE.csv, or a folder (FILE.bag) for a rosbag2. Exit codes: 0 recorded, 2 "
     "bad input or a full disk, 3 no node.",
@@ -55,6 +37,7 @@ def node_options(command: Command) -> Command:
     "--for", "duration", type=POSITIVE, metavar="S", help="Duration [s]. Default: until Ctrl-C."
 )
 @node_options
+@own_robot_option
 @output.json_option
 def record(
     file: str,
@@ -74,22 +57,46 @@ def record(
     output.check_new_folder(file)
     with output.ros_imports():
         from dls_ik.ros.client.connection import NOT_THERE
-        from dls_ik.ros.recording.recorder import Recorder
-        from dls_ik.ros.recording.running_node import RunningNode
+        from dls_ik.ros.recording.topics import full_name
     try:
-        with RunningNode(namespace, node, patience, own_robot(robot)) as source:
-            recorder = Recorder(source, lambda: _writer(path))
-            try:
-                if missing := recorder.start():
-                    output.warn(f"the recording has no robot: {missing}; --robot FILE adds it")
-                click.echo(f"recording {source.full_name} to {file}; Ctrl-C ends it", err=True)
-                _wait(recorder, duration)
-            finally:
-                with output.defer_sigint():
-                    _close(recorder)
+        with recording(file, namespace, node, patience, robot) as recorder:
+            name = full_name(namespace, node)
+            click.echo(f"recording {name} to {file}; Ctrl-C ends it", err=True)
+            _wait(recorder, duration)
     except NOT_THERE as error:
         output.exit_with(str(error), output.EXIT_MISSING)
     _report(recorder, file, as_json)
+
+
+@contextmanager
+def recording(
+    file: str, namespace: str, node: str, patience: float, robot: str | None
+) -> Iterator[Recorder]:
+    """Record the topics of a running node to a file for a ``with`` block.
+
+    Args:
+        file: Path of the file; its suffix is one of `FORMAT_OF_SUFFIX`.
+        namespace: Namespace of the node.
+        node: Name of the node.
+        patience: Timeout to find the node [s].
+        robot: Name or file of the robot; None stands for the robot of the node.
+
+    Raises:
+        ServiceMissingError, NoAnswerError: If the node does not exist or does not answer.
+        RecordingError, OSError: If the file cannot be opened.
+    """
+    from dls_ik.ros.recording.recorder import Recorder
+    from dls_ik.ros.recording.running_node import RunningNode
+
+    with RunningNode(namespace, node, patience, own_robot(robot)) as source:
+        recorder = Recorder(source, lambda: _writer(Path(file)))
+        try:
+            if missing := recorder.start():
+                output.warn(f"the recording has no robot: {missing}; --robot FILE adds it")
+            yield recorder
+        finally:
+            with output.defer_sigint():
+                _close(recorder)
 
 
 def _writer(path: Path) -> MessageWriter:
@@ -145,6 +152,11 @@ def _report(recorder: Recorder, file: str, as_json: bool) -> None:
     else:
         pairs = [(topic, str(count)) for topic, count in counts.items()]
         print_pairs(stdout_console(), [("duration", f"{recorder.last:.1f} s"), *pairs])
+    check_complete(recorder, file)
+
+
+def check_complete(recorder: Recorder, file: str) -> None:
+    """Exit with an error if a recording ended because of an error, such as a full disk."""
     if recorder.error is not None:
         reason = recorder.error.strerror or recorder.error
         output.exit_with(

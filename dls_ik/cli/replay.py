@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dls_ik.cli import output
-from dls_ik.cli.node_robot import own_robot
-from dls_ik.cli.record import node_options
+from dls_ik.cli.node_robot import own_robot, own_robot_option
+from dls_ik.cli.options import node_options
 
 if TYPE_CHECKING:
     from dls_ik.ros.client.target_publisher import StreamOutcome
@@ -46,6 +46,7 @@ OF_JOINTS = "joints"
 @click.option("--no-start", is_flag=True, help="Do not move to the first recorded positions.")
 @click.option("--force", is_flag=True, help="Replay a recording of another robot.")
 @node_options
+@own_robot_option
 @output.json_option
 def replay(
     file: str,

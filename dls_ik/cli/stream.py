@@ -8,7 +8,7 @@ import csv
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,10 +17,11 @@ import numpy as np
 from rich.console import Console
 from rich.text import Text
 
-from dls_ik.cli import bag, output
-from dls_ik.cli.node_robot import RobotPicture, described_urdf, robot_to_draw
-from dls_ik.cli.options import POSITIVE, SECONDS_RANGE, Vector, text_option
+from dls_ik.cli import output
+from dls_ik.cli.node_robot import RobotPicture, robot_to_draw
+from dls_ik.cli.options import POSITIVE, SECONDS_RANGE, Vector, node_options, text_option
 from dls_ik.cli.pose import ChosenPose, PoseFile, pose_options, read_poses, warn_far_poses
+from dls_ik.cli.record import check_complete, recording
 from dls_ik.cli.terminal import status_line, stdout_console
 from dls_ik.model.rotations import inverse
 from dls_ik.tables import print_pairs
@@ -35,7 +36,7 @@ MAX_SPEED = 1e3  # [m/s, rad/s] bound on each component of a twist
 RUN_IN_SHARE = 0.25  # duration of the motion between centre and circle, relative to a period
 PLANE_AXES = {"xy": (0, 1), "xz": (0, 2), "yz": (1, 2)}  # indices of the axes of each plane
 GREEN_STATES = ("FOLLOWING", "REACHED", "JOINT_MOTION")  # states shown in green
-BAG = ".bag"
+TOPIC_SUFFIXES = (".bag", ".mcap")  # of recordings of the topics of the node
 
 
 @click.command(
@@ -71,16 +72,12 @@ BAG = ".bag"
     metavar="S",
     help="Timeout to reach the last pose [s].",
 )
-@text_option("--namespace", metavar="NAME", help="Namespace of the node.")
-@click.option("--node", default="dls_ik", metavar="NAME", help="Name of the node.")
-@click.option(
-    "--patience", type=SECONDS_RANGE, default=5.0, metavar="S", help="Timeout to find the node [s]."
-)
+@node_options
 @output.json_option
 @click.option(
     "--record",
     metavar="FILE",
-    help="Record the cycles of the node as CSV, or as a rosbag2 if FILE ends in .bag.",
+    help="Record the cycles of the node as CSV; its topics if FILE ends in .bag or .mcap.",
 )
 @output.plot_option("the motion")
 @click.option(
@@ -123,11 +120,10 @@ def stream(
         raise click.UsageError("--circle is in the root frame; omit --frame")
     if record == output.STDOUT:
         raise click.UsageError("--record needs a file; standard output is not supported")
-    is_bag = record is not None and record.endswith(BAG)
-    output.check_outputs(None if is_bag else record, plot=plot)
-    if record is not None and is_bag:
-        bag.require_rosbags()
-        output.check_new_folder(record)
+    topics = record if record is not None and record.endswith(TOPIC_SUFFIXES) else None
+    output.check_outputs(None if topics else record, plot=plot)
+    if topics is not None:
+        output.check_new_folder(topics)
     with output.ros_imports():
         from dls_ik.ros.client.connection import NOT_THERE
         from dls_ik.ros.client.target_publisher import TargetPublisher
@@ -135,12 +131,16 @@ def stream(
         with TargetPublisher(namespace, node, patience) as publisher:
             tip = publisher.wait().tip
             drawn = None if plot is None else robot_to_draw(publisher, robot)
-            urdf = described_urdf(publisher, robot) if is_bag else None
-            outcome = _run(publisher, plan, tip, frame, rate, wait)
+            with ExitStack() as stack:
+                if topics is not None:
+                    whose = namespace, node, patience, robot
+                    recorder = stack.enter_context(recording(topics, *whose))
+                outcome = _run(publisher, plan, tip, frame, rate, wait)
             found = summary(outcome)
             output.print_json(found) if as_json else print_summary(found)
-            if record is not None and is_bag:
-                record_bag(record, outcome, urdf, f"/{namespace}".rstrip("/"), node)
+            if topics is not None:
+                check_complete(recorder, topics)
+                click.echo(f"record: {topics}", err=True)
             elif record is not None:
                 write_record(record, outcome)
             if plot is not None and drawn is not None:
@@ -398,44 +398,6 @@ def write_record(path: str, outcome: StreamOutcome) -> None:
                 writer.writerow([t, row.state, *poses, *errors, *joints])
 
     output.write_whole(path, write)
-    click.echo(f"record: {path}", err=True)
-
-
-def record_bag(
-    path: str, outcome: StreamOutcome, urdf: Path | str | None, namespace: str, node: str
-) -> None:
-    """Write a rosbag2 with the target, the tip pose and the joints of each cycle, and the URDF.
-
-    Messages are recorded at the system time of their arrival. Messages of tip and joints keep their
-    header stamps. Targets have the header stamp 0, so that the node does not reject them as stale
-    when the bag is played.
-
-    Args:
-        path: Folder of the bag.
-        outcome: Recorded stream.
-        urdf: File or text of the URDF; None writes no URDF.
-        namespace: Namespace of the node with a leading slash.
-        node: Name of the node.
-
-    Raises:
-        OSError: If the bag cannot be written.
-    """
-    rows = [(outcome.started + max(row.time - outcome.begin, 0.0), row) for row in outcome.rows]
-    names = sorted({name for _, row in rows for name in row.q})
-    whole = [(t, row) for t, row in rows if len(row.q) == len(names)]
-    q = np.array([[row.q[name] for name in names] for _, row in whole]).reshape(-1, len(names))
-    targets = [
-        (t, bag.NO_STAMP, row.frame, row.target) for t, row in rows if row.target is not None
-    ]
-    tips = [(t, row.stamp, row.frame, row.tip) for t, row in rows]
-    topics = [
-        bag.states_topic(names, [t for t, _ in whole], q, [row.stamp for _, row in whole]),
-        bag.poses_topic("/target_pose", targets),
-        bag.poses_topic(f"/{node}/tip_pose", tips),
-        bag.description_topic(urdf, outcome.started),
-    ]
-    placed = [topic._replace(name=namespace + topic.name) for topic in topics]
-    output.write_whole(path, lambda part: bag.write_bag(part, "sqlite3", placed))
     click.echo(f"record: {path}", err=True)
 
 

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from dls_ik.cli import output
-from dls_ik.cli.options import SECONDS_RANGE, text_option
+from dls_ik.cli.options import node_options, text_option
 from dls_ik.cli.terminal import status_line, stdout_console
 from dls_ik.tables import print_table
 from dls_ik.text import listing
@@ -40,11 +40,7 @@ TOPIC_TYPES = {"joy": "sensor_msgs/msg/Joy", "tracker": "geometry_msgs/msg/PoseS
 @text_option("--source", metavar="NAME", help="File, topic or port of the device.")
 @click.option("--list", "is_list", is_flag=True, help="List the connected devices, and exit.")
 @click.option("--show-config", is_flag=True, help="Print the defaults of the device, and exit.")
-@text_option("--namespace", metavar="NAME", help="Namespace of the node.")
-@click.option("--node", default="dls_ik", metavar="NAME", help="Name of the node.")
-@click.option(
-    "--patience", type=SECONDS_RANGE, default=5.0, metavar="S", help="Timeout to find the node [s]."
-)
+@node_options
 @click.option("--host", default="127.0.0.1", help="Address on which the page is served.")
 def teleop(
     device: str,

@@ -14,10 +14,9 @@ import click
 import numpy as np
 
 from dls_ik.cli import output
-from dls_ik.cli.node_robot import own_robot
-from dls_ik.cli.options import Command
+from dls_ik.cli.node_robot import own_robot, own_robot_option
+from dls_ik.cli.options import Command, node_options
 from dls_ik.cli.pose import pose_facts
-from dls_ik.cli.record import node_options
 from dls_ik.errors import DlsIkError
 from dls_ik.text import did_you_mean, listing, quoted
 
@@ -48,6 +47,7 @@ def waypoint() -> None:
 @file_option
 @click.option("--replace", is_flag=True, help="Replace a waypoint of this name.")
 @node_options
+@own_robot_option
 def save(name: str, file: str, replace: bool, **node: Any) -> None:
     """Save the current joint positions and tip pose of a node's arm under NAME."""
     if not name.strip() or not name.isprintable() or len(name) > MAX_WAYPOINT_NAME:
@@ -78,6 +78,7 @@ def save(name: str, file: str, replace: bool, **node: Any) -> None:
 @click.argument("name")
 @file_option
 @node_options
+@own_robot_option
 def go(name: str, file: str, **node: Any) -> None:
     """Move the arm to the joint positions of waypoint NAME, within limits, around obstacles."""
     joints = find_waypoint(read_waypoints(file), name, file)["joints"]

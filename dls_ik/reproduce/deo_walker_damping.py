@@ -185,24 +185,21 @@ MAX_SEARCH_ITERATIONS = 60  # maximum number of iterations
 SEARCH_EQUATIONS = {"17": 17, "18": 18}
 
 
-def iterates(
-    norm: Norm, search: int, start: float = 0.0, tolerance: float = FINE_SEARCH_TOLERANCE
-) -> list[float]:
+def iterates(norm: Norm, search: int) -> list[float]:
     """Search for the damping factor at which a norm equals DELTA; return the factors tried.
 
-    The result has the first factor, and the factor after each iteration of equation (17) or (18) as
-    printed.
+    The result has the first factor, 0, and the factor after each iteration of equation (17) or (18)
+    as printed. The search ends when the norm differs from DELTA by at most FINE_SEARCH_TOLERANCE
+    times DELTA.
 
     Args:
         norm: Norm of the joint velocity as a function of the damping factor.
         search: Number of the equation, 17 or 18.
-        start: First damping factor.
-        tolerance: The search ends when the norm differs from DELTA by at most this share of DELTA.
     """
-    found = [start]
+    found = [0.0]
     for _ in range(MAX_SEARCH_ITERATIONS):
         phi = float(norm(np.array(found[-1])))
-        if abs(phi - DELTA) <= tolerance * DELTA:
+        if abs(phi - DELTA) <= FINE_SEARCH_TOLERANCE * DELTA:
             break
         newton = (phi - DELTA) / norm.slope(found[-1])
         found.append(found[-1] - (newton if search == 17 else phi / DELTA * newton))

@@ -14,7 +14,6 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from pathlib import Path
 from textwrap import indent
 from typing import Any
 
@@ -216,19 +215,15 @@ class ChildProcess:
     Args:
         command: Program and its arguments.
         take: Function that is called with each line of the program's output, in a thread.
-        folder: Working directory of the program; None: that of this process.
-        environment: Environment variables of the program, in addition to those of this process.
     """
 
     def __init__(
         self,
         command: Sequence[str],
         take: Callable[[str], None],
-        folder: Path | None = None,
-        **environment: str,
     ) -> None:
         self.command = list(command)
-        self._take, self._folder, self._environment = take, folder, environment
+        self._take = take
 
     def __enter__(self) -> "ChildProcess":
         """Start the program in a new session, so that Ctrl-C does not reach the program."""
@@ -239,8 +234,7 @@ class ChildProcess:
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
-            cwd=self._folder,
-            env={**os.environ, "PYTHONUNBUFFERED": "1", **self._environment},
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
             start_new_session=True,
         )
         self._reader = threading.Thread(target=self._read, daemon=True)

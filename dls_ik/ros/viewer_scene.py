@@ -42,7 +42,6 @@ OWN_CHANGE_TIME = 1.5  # [s] time for which a change in the viewer overrides ans
 SCENE_TOPIC = "planning_scene"
 NODE_WITHOUT_SCENE_MESSAGE = "the node has no scene; see its log for the reason"
 NO_LIBRARY = "objects only; for the closest pair: pip install 'dls_ik[collision]'"
-ONLY_OBJECTS = "of this scene file only the objects are sent to the node, not its other settings"
 
 
 class NodeScene:

@@ -27,8 +27,6 @@ from dls_ik.text import did_you_mean, listing, quoted
 OBJECTIVES = ("manipulability", "limits", "centring")
 MAX_LEVELS = 32
 
-PoseTuple: TypeAlias = tuple[tuple[float, ...], ...]  # (4, 4), hashable
-
 
 @dataclass(frozen=True)
 class FrameTask:

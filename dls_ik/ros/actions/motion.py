@@ -39,7 +39,6 @@ POLL_PERIOD = 0.01  # [s] period of the checks whether the arm has stopped or it
 DEFAULT_GOAL_TOLERANCE = 0.01  # [rad or m] goal tolerance if the goal has none
 DEFAULT_GOAL_TIME = 2.0  # [s] goal time tolerance if the goal has none
 CANCELLED = "cancelled by the client"
-CLOSING = "the node is shutting down"
 
 
 class MotionResult(NamedTuple):
