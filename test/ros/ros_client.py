@@ -26,6 +26,7 @@ READY = 240.0  # [s] kernels may have to be compiled, by several at once
 UNNAMED = "_NODE_NAMESPACE_UNKNOWN_/_NODE_NAME_UNKNOWN_"
 ANEW = 20.0  # [s]
 ENDED = 10.0  # [s] a node that has not exited by then is killed
+SEND_AGAIN = "send it again"  # words of the status after a target that may have been queued
 MAX_SENDS = 10  # times that a target is sent to a node that stalls
 SOON = 120.0  # [s] all other waits, long enough for a busy machine
 ENOUGH = 10.0  # [s] timeout of requests that must not time out; the longest by default
@@ -185,7 +186,7 @@ class Client:
         return f"; the last status is {self._statuses[-1].message!r}" if self._statuses else ""
 
     def _asks_again(self):
-        return any("send it again" in status.message for status in self._statuses)
+        return any(SEND_AGAIN in status.message for status in self._statuses)
 
     def call(self, service, name, request, timeout=SOON):
         """Return the response of a service."""

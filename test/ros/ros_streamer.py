@@ -56,11 +56,11 @@ class Streamer:
     def go(self, T, tolerance=1e-4):
         """Publish a single target, not as part of a stream, and wait until the arm reaches it."""
         self.client.spin_for(ALONE)
-        self.client.send_until(
-            lambda: self.targets.publish(stamped(T)),
-            lambda: self.error(T) < tolerance,
-            "the arm at its target",
-        )
+        self.send_until(T, lambda: self.error(T) < tolerance, "the arm at its target")
+
+    def send_until(self, T, condition, what):
+        """Publish a single target until a condition holds; again only if the status asks."""
+        self.client.send_until(lambda: self.targets.publish(stamped(T)), condition, what)
 
     def stream(self, pose_at, duration):
         """Publish a target each period, and return the errors at the latest states.

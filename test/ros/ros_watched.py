@@ -9,7 +9,7 @@ import pytest
 from commands import Limits, assert_steps, assert_told
 from geometry_msgs.msg import PoseArray, PoseStamped, TwistStamped
 from moveit_msgs import msg as moveit
-from ros_client import SOON, Client, NodeProcess
+from ros_client import SEND_AGAIN, SOON, Client, NodeProcess
 from ros_streamer import ALONE, HOME, motion, positions
 from ros_wam import WAM
 from sensor_msgs.msg import JointState
@@ -143,6 +143,19 @@ class Watched:
             within,
             f"a status with {words}",
         )
+
+    def answers(self, send, *words):
+        """Send a message until a new status contains all words; again only if the status asks."""
+
+        def send_anew():
+            del self.statuses[:]
+            send()
+
+        def is_answered():
+            heard = [s.message for s in self.statuses if SEND_AGAIN not in s.message]
+            return any(all(word in message for word in words) for message in heard)
+
+        self.client.send_until(send_anew, is_answered, f"a status with {words}")
 
     def goes(self, T, tolerance=1e-4):
         """Send a single pose, and wait until the arm reaches it."""

@@ -116,8 +116,11 @@ def test_single_pose_is_reached_after_sigstop(rig):
         rig.quiet()
         rig.rests()
         rig.client.spin_for(ALONE)
-        rig.targets.publish(pose(T))
-        rig.until(lambda: np.abs(rig.commands[-1].velocity).max() > 0.1, "motion")
+        rig.client.send_until(
+            lambda: rig.targets.publish(pose(T)),
+            lambda: np.abs(rig.commands[-1].velocity).max() > 0.1,
+            "motion",
+        )
 
     held = stop(rig, goes, rig.quiet, rig.quiet)
     rig.assert_begins_at(held)

@@ -11,7 +11,7 @@ from control_msgs.msg import JointTolerance
 from ros_actor import ABORTED, CANCELED, SUCCEEDED, Actor, follow, trajectory
 from ros_client import Client, NodeProcess
 from ros_scene import apply, box, world
-from ros_streamer import HOME, Streamer, positions, stamped
+from ros_streamer import HOME, Streamer, positions
 from ros_wam import WAM
 from std_srvs.srv import SetBool, Trigger
 
@@ -177,7 +177,7 @@ def test_goal_is_aborted_if_another_target_or_a_pause_replaces_it(by, at_home):
         status, result = at_home.actor.run(follow([2.0], [HOME]))
         assert (status, result.error_string) == (SUCCEEDED, "")
     elif by == "target":
-        at_home.streamer.targets.publish(stamped(WAM.fk(HOME)))
+        at_home.streamer.send_until(WAM.fk(HOME), first.call.done, "the end of the goal")
     else:
         at_home.client.call(SetBool, "dls_ik/pause", SetBool.Request(data=True))
     status, result = first.wait()

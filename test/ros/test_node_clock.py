@@ -57,16 +57,18 @@ def the_clock_starts_late(arm):
         lambda t: pose(shifted(0.0, 0.1 * min(t, 1.0), 0.0)),
         lambda: bool(arm.commands) and arm.error(shifted()) > 0.01,
     )
-    arm.send(pose(shifted(), stamp=(100, 0)))
-    arm.says("target ignored", "nothing was received on /clock yet")
+    early = pose(shifted(), stamp=(100, 0))
+    arm.answers(lambda: arm.send(early), "target ignored", "nothing was received on /clock yet")
     arm.time = SimulatedTime(arm.client)
     is_heard(arm)
     for T in (shifted(0.0, 0.05, 0.0), shifted()):
         arm.stream_until(
             lambda _, T=T: pose(T, stamp=arm.time.stamp()), lambda T=T: arm.error(T) < 1e-3
         )
-    arm.send(pose(shifted(), stamp=arm.time.stamp(ahead=60.0)))
-    arm.says("target ignored", "future")
+    arm.answers(
+        lambda: arm.send(pose(shifted(), stamp=arm.time.stamp(ahead=60.0))),
+        "target ignored", "future",
+    )  # fmt: skip
     assert_steps_are_small(arm)
 
 
@@ -81,8 +83,8 @@ def the_clock_jumps(arm, jump, rate):
     one_twist_ends(arm)
     arm.goes(shifted(0.0, 0.05, 0.0))
     if abs(jump) > 100.0:
-        arm.send_alone(pose(shifted(), stamp=early))
-        arm.says("target ignored", "old by its stamp" if jump > 0.0 else "in the future")
+        words = "old by its stamp" if jump > 0.0 else "in the future"
+        arm.answers(lambda: arm.send_alone(pose(shifted(), stamp=early)), "target ignored", words)
     time.rate = 1.0
     arm.goes_by_stamp(shifted(), time.stamp)
     assert_steps_are_small(arm)

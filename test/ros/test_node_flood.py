@@ -146,15 +146,15 @@ def test_too_long_trajectory_is_refused_and_the_longest_is_followed(arm):
     before = arm.node.figures.rss
     poses = trajectory([shifted()]).poses * (10 * MAX_POSES)
     arm.send(twist((0.0, 0.05, 0.0)))
-    arm.send(PoseArray(poses=poses))
     words = ("invalid target", f"more than {MAX_POSES}", f"approximately {10 * MAX_POSES}")
-    arm.says(*words, within=READY)
+    arm.answers(lambda: arm.send(PoseArray(poses=poses)), *words)
     arm.stands()
     assert arm.node.figures.rss < before + MOST_MEMORY
     poses = trajectory([shifted(0.0, 0.05, 0.0)]).poses * MAX_POSES
-    arm.send_alone(PoseArray(poses=poses))
-    arm.client.spin_until(
-        lambda: arm.error(shifted(0.0, 0.05, 0.0)) < 1e-4, READY, "its first pose"
+    arm.client.send_until(
+        lambda: arm.send_alone(PoseArray(poses=poses)),
+        lambda: arm.error(shifted(0.0, 0.05, 0.0)) < 1e-4,
+        "its first pose",
     )
     arm.goes(WAM.fk(HOME))
     arm.assert_calm()

@@ -47,8 +47,7 @@ def arm(private_domain):
 
 def test_target_behind_a_wall_stops_the_arm_at_min_distance(arm):
     arm.fresh(WALL)
-    arm.streamer.targets.publish(stamped(shifted(y=0.5)))
-    arm.wait_for_code(HALT)
+    arm.streamer.send_until(shifted(y=0.5), lambda: HALT in arm.codes(), "a halt")
     arm.client.spin_until(lambda: arm.figures().get("state") == "blocked", what="diagnostics")
     assert KEPT - 1e-6 < arm.least(WALL) < KEPT + 0.01
     assert NEAR in arm.codes()
@@ -245,9 +244,12 @@ def test_without_geometry_required_avoidance_holds_and_auto_follows(mode, privat
         states = client.listen(JointState, "joint_states", 1000)  # none may be lost
         targets = client.publisher(PoseStamped, "target_pose", 1)
         process.wait_for_line("has no <collision> geometry")
-        targets.publish(stamped(shifted(y=0.1)))
         words = {"required": "is required, and there is no scene", "auto": "at the target"}[mode]
-        client.spin_until(lambda: any(words in s.message for s in statuses), what=words)
+        client.send_until(
+            lambda: targets.publish(stamped(shifted(y=0.1))),
+            lambda: any(words in s.message for s in statuses),
+            words,
+        )
         assert any(any(state.velocity) for state in states) is (mode == "auto")
 
 

@@ -99,7 +99,7 @@ def test_menu_pauses_resets_and_moves_the_target_to_the_tip(arm, rviz):
     rviz.press()
     rviz.drag(shifted(), frames=3)
     rviz.release(shifted())
-    arm.says("target ignored: paused")
+    arm.says("paused", "target ignored")
     rviz.shows(WAM.fk(arm.q))  # the arm has not moved
     rviz.choose("Pause")
     rviz.client.spin_until(lambda: rviz.marker.menu_entries[0].title == "[ ] Pause")

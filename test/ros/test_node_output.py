@@ -79,8 +79,7 @@ def assert_serves(arm):
     for _ in range(2):
         arm.send(twist((0.0, 0.05, 0.0)))
         arm.client.spin_for(0.1)  # no order is kept between topics
-        arm.send(pose(shifted(), "nowhere"))
-        arm.says("invalid target", "nowhere")
+        arm.answers(lambda: arm.send(pose(shifted(), "nowhere")), "invalid target", "nowhere")
     arm.goes(shifted(0.0, 0.1, 0.0))
     answer = arm.pause()
     assert answer.success, answer.message

@@ -105,9 +105,12 @@ def test_driver_joint_names_are_translated_in_states_and_commands():
         client.spin_until(lambda: tip() == expected, what="the state of the driver")
         targets = client.publisher(PoseStamped, "target_pose", 1)
         states.clear()
-        targets.publish(stamped(WAM.fk(HOME + 0.1)))
         own = lambda: [s for s in states if s.header.frame_id != "driver"]  # noqa: E731
-        client.spin_until(lambda: len(own()) > 5)
+        client.send_until(
+            lambda: targets.publish(stamped(WAM.fk(HOME + 0.1))),
+            lambda: len(own()) > 5,
+            "commands",
+        )
         first = positions(own()[0])[::-1]
         np.testing.assert_allclose(first, HOME, atol=0.05 * WAM.velocity.max())
         assert own()[0].name == DRIVER

@@ -9,7 +9,7 @@ from moveit_msgs.srv import GetPositionIK
 from ros_client import NodeProcess
 from ros_guarded import KEPT, NEAR, START, Guarded, shifted
 from ros_scene import box
-from ros_streamer import motion, stamped
+from ros_streamer import motion
 from ros_wam import WAM, ik
 from ros_wam import stamped as pose_of
 from std_srvs.srv import Trigger
@@ -59,8 +59,7 @@ def arm(private_domain, tmp_path_factory):
 
 def test_plugin_method_stops_the_arm_at_min_distance_from_a_wall(arm):
     arm.fresh(WALL)
-    arm.streamer.targets.publish(stamped(shifted(y=0.5)))
-    arm.wait_for_code(NEAR)
+    arm.streamer.send_until(shifted(y=0.5), lambda: NEAR in arm.codes(), "the wall nearby")
     arm.client.spin_until(lambda: arm.figures().get("state") == "blocked", what="rest at the wall")
     assert KEPT - 1e-6 < arm.least(WALL) < KEPT + 0.02
     assert_told(*motion(arm.streamer.states), Limits.of(WAM, 6.0), jitter=0.02)
@@ -70,8 +69,8 @@ def test_plugin_method_stops_the_arm_at_min_distance_from_a_wall(arm):
 def test_failing_plugin_stops_the_arm_is_named_and_can_be_replaced(arm, name):
     arm.fresh(WALL)
     assert arm.client.set_parameters(stream_method=name).successful
-    arm.streamer.targets.publish(stamped(shifted(y=0.5)))
-    arm.client.spin_until(lambda: arm.said(f"'{name}'", REASONS[name]), what="the reason")
+    told = lambda: arm.said(f"'{name}'", REASONS[name])  # noqa: E731
+    arm.streamer.send_until(shifted(y=0.5), told, "the reason")
     arm.client.spin_until(lambda: not any(arm.streamer.states[-1].velocity), what="rest")
     assert arm.least(WALL) > KEPT - 1e-6
     refused = arm.client.set_parameters(stream_method="nobody")

@@ -7,7 +7,6 @@ import time
 
 import numpy as np
 import pytest
-from ros_client import SOON
 from ros_streamer import HOME
 from ros_wam import WAM
 from ros_watched import Watched, pose, shifted
@@ -69,8 +68,9 @@ def test_when_stream_ends_is_live(arm):
     for k in range(20):
         arm.send(pose(shifted(0.0, 0.002 * k, 0.0)))
         arm.client.spin_for(0.01)
-    arm.send(pose(far))
-    arm.arrives(far, 1e-5)
+    arm.client.send_until(
+        lambda: arm.send(pose(far)), lambda: arm.error(far) < 1e-5, "the arm at its target"
+    )
     assert arm.client.set_parameters(when_stream_ends="stop").successful
     arm.goes(WAM.fk(HOME), 1e-6)
     arm.ceases(lambda: arm.stream_until(sweep, lambda: arm.is_moving(0.05)))
@@ -81,13 +81,11 @@ def test_when_stream_ends_is_live(arm):
 def test_stalled_local_motion_continues_as_joint_motion(arm):
     q = WAM.random(rng=np.random.default_rng(13))
     arm.goes(WAM.fk(HOME), 1e-6)
-    arm.send_alone(pose(WAM.fk(q)))
-    arm.says("moving through joint space")
+    arm.answers(lambda: arm.send_alone(pose(WAM.fk(q))), "moving through joint space")
     arm.arrives(WAM.fk(q))
     arm.says("at the target")
     arm.assert_calm()
-    arm.send_alone(pose(WAM.fk(HOME)))
-    arm.client.spin_until(lambda: arm.error(WAM.fk(HOME)) < 1e-3, 2 * SOON)
+    arm.goes(WAM.fk(HOME), 1e-3)
     arm.assert_calm()
 
 
@@ -108,8 +106,7 @@ def test_flood_at_5_khz_of_good_and_bad_and_no_more_lines_of_the_log(arm):
 
 def test_the_end_of_the_node_is_not_taken_for_a_pause():
     with Watched("ending", feedback_mode="none") as arm:
-        arm.send(pose(np.eye(4), "nowhere"))
-        arm.says("invalid target")
+        arm.answers(lambda: arm.send(pose(np.eye(4), "nowhere")), "invalid target")
         assert arm.node.end() == 0
         assert not [line for line in arm.node.lines if line.endswith("stream: paused")]
         assert arm.node.count("stream: paused: the node is shutting down") == 1

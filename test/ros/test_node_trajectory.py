@@ -25,12 +25,8 @@ def distances(tips):
 
 
 def send_until_told(arm, *words):
-    """Send the line until a status contains all words; again only if the node asks for that."""
-    arm.client.send_until(
-        lambda: (arm.statuses.clear(), arm.send_alone(trajectory(LINE))),
-        lambda: any(all(word in each.message for word in words) for each in arm.statuses),
-        f"a status with {words}",
-    )
+    """Send the line until a status contains all words."""
+    arm.answers(lambda: arm.send_alone(trajectory(LINE)), *words)
 
 
 @pytest.fixture
