@@ -64,6 +64,14 @@ SIMULATED = {  # command topics of the simulated arm
     "position_array": "forward_position_controller/commands",
     "velocity_array": "forward_velocity_controller/commands",
 }
+MOVEIT_SERVO = "moveit_servo"  # value of compatibility
+USUAL_NAME, SERVO_NAME = "dls_ik", "servo_node"  # names of the ik node, without and with it
+SHOWN = (  # topics and the service of the ik node that RViz uses
+    "markers",
+    "target/update",
+    "target/feedback",
+    "target/get_interactive_markers",
+)
 Given = dict[str, str]  # arguments of the launch file
 Values = dict[str, Any]
 ENDS, MARKER = ("base", "tip"), "interactive_marker"
@@ -164,8 +172,16 @@ def rviz(given: Given, urdf: str, clock: Values, common: Values) -> Node:
         executable="rviz2",
         arguments=rviz_arguments(given, urdf),
         parameters=[clock],
+        remappings=renamed(given),
         **common,
     )
+
+
+def renamed(given: Given) -> list[tuple[str, str]]:
+    """Return remappings for RViz, whose configuration has the usual name of the ik node."""
+    if given["compatibility"] != MOVEIT_SERVO:
+        return []
+    return [(f"{USUAL_NAME}/{topic}", f"{SERVO_NAME}/{topic}") for topic in SHOWN]
 
 
 def driving_outputs(given: Given) -> Given:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from std_msgs.msg import Float64MultiArray
 
 from dls_ik.core.types import Array
 from dls_ik.errors import DlsIkError, OptionError, PoseError
+from dls_ik.ros.client.connection import OwnNode, wait_until
 from dls_ik.ros.client.target_publisher import TargetPublisher, ignore_sigint
 from dls_ik.ros.endpoints import publisher_words
 from dls_ik.ros.frames import matrix_from_pose
@@ -28,6 +30,8 @@ from dls_ik.teleop import Device, DeviceState, Teleop, TeleopCommand, TeleopConf
 from dls_ik.teleop.device import Control
 
 TELEOP_NODE_NAME = "dls_ik_teleop"
+STARTING_NODE_NAME = "dls_ik_teleop_start"  # while it looks for another teleoperation
+DISCOVERY_TIME = 0.3  # [s] time from the discovery of one node to the discovery of all others
 MAX_ROWS = 100  # minimum number of tip poses that the monitor keeps
 ARM_TIMEOUT = 0.5  # [s] time without a tip pose after which the arm counts as lost
 GRAPH_PERIOD = 1.0  # [s] period of the search for other publishers and other teleop nodes
@@ -44,6 +48,8 @@ class SecondTeleopError(DlsIkError):
 def open_publisher(namespace: str, node: str, patience: float) -> TargetPublisher:
     """Connect to ``ik_node``, and return the publisher of its targets.
 
+    The search for another teleoperation uses another node name, so that the other one continues.
+
     Args:
         namespace: Namespace of ``ik_node``.
         node: Name of ``ik_node`` in the namespace.
@@ -54,6 +60,7 @@ def open_publisher(namespace: str, node: str, patience: float) -> TargetPublishe
         ServiceMissingError: If no node subscribes to targets.
         NoAnswerError: If the node publishes no tip poses.
     """
+    _refuse_second(namespace, node, patience)
     publisher = TargetPublisher(namespace, node, patience, TELEOP_NODE_NAME, MAX_ROWS)
     try:
         publisher.wait()
@@ -63,6 +70,25 @@ def open_publisher(namespace: str, node: str, patience: float) -> TargetPublishe
         publisher.__exit__()
         raise
     return publisher
+
+
+def _refuse_second(namespace: str, node: str, patience: float) -> None:
+    """Raise an error if another teleoperation runs in the namespace of ``ik_node``.
+
+    Args:
+        namespace: Namespace of ``ik_node``.
+        node: Name of ``ik_node`` in the namespace.
+        patience: Maximum time until ``ik_node`` is discovered [s].
+
+    Raises:
+        SecondTeleopError: If another teleoperation runs in this namespace.
+    """
+    with closing(OwnNode(namespace, STARTING_NODE_NAME)) as own:
+        space, names = own.node.get_namespace(), own.node.get_node_names_and_namespaces
+        wait_until(lambda: (node, space) in names(), time.monotonic() + patience)
+        sought = TELEOP_NODE_NAME, space
+        if wait_until(lambda: sought in names(), time.monotonic() + DISCOVERY_TIME):
+            raise SecondTeleopError(_rival_words(*sought))
 
 
 class TopicDevice:
@@ -174,7 +200,7 @@ def run(
         while not ended.wait(max(deadline - time.monotonic(), 0.0)):
             now = time.monotonic()
             deadline = max(deadline + 1.0 / config.rate, now)
-            if now >= next_check:  # another teleoperation may start or be discovered later
+            if now >= next_check:  # another teleoperation may have started at the same time
                 next_check, rival = now + GRAPH_PERIOD, _find_rival(publisher.node)
             tip, problem = publisher.monitor.rows[-1].tip, rival or _arm_problem(publisher, now)
             command = teleop.step(device.read(now), tip, now, problem)
@@ -197,11 +223,15 @@ def run(
 def _find_rival(node: Node) -> str:
     """Return a text about another teleoperation in this namespace, or an empty text."""
     own = node.get_name(), node.get_namespace()
-    if node.get_node_names_and_namespaces().count(own) < 2:
-        return ""
+    is_alone = node.get_node_names_and_namespaces().count(own) < 2
+    return "" if is_alone else _rival_words(*own)
+
+
+def _rival_words(name: str, namespace: str) -> str:
+    """Return a text about another teleoperation in a namespace."""
     return (
-        f"another {own[0]} runs in the namespace {own[1]}, or was killed less than 20 s ago; stop "
-        "it: two devices must not move the arm at once"
+        f"another {name} runs in the namespace {namespace}, or was killed less than 20 s ago; stop "
+        "it first: two devices must not move the arm at once"
     )
 
 

@@ -112,6 +112,17 @@ def test_arguments_become_parameters_of_their_types(prefix):
     assert isinstance(call.parameters["rate"], float)
 
 
+@pytest.mark.parametrize("file", FILES)
+def test_compatibility_is_a_parameter_of_the_node_and_renames_topics_of_rviz(file, prefix):
+    arguments = (PUMA, "sim:=true", "rviz:=true", "compatibility:=moveit_servo")
+    calls = prefix.calls(file, *arguments)
+    takers = {name for name, call in calls.items() if "compatibility" in call.parameters}
+    assert takers == {"ik_node"}
+    assert calls["ik_node"].parameters["compatibility"] == "moveit_servo"
+    assert "dls_ik/target/update:=servo_node/target/update" in calls["rviz2"].remappings
+    assert not prefix.calls(file, PUMA, "rviz:=true")["rviz2"].remappings
+
+
 def test_an_srdf_is_a_parameter_of_the_node_alone(prefix, tmp_path):
     file = tmp_path / "arm.srdf"
     file.write_text('<robot name="1"/>')

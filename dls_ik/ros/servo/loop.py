@@ -427,8 +427,14 @@ class ServoLoop:
         self._log = Throttle(node)
         self._outputs = outputs = Outputs(node, parameters)
         self._states = CurrentStateMonitor(node, outputs.echo, outputs.display_only)
+        self._drive = DriveVelocity(1.0 / parameters.rate)
         self.cycle = ServoCycle(
-            self._states, frames, self._log, outputs.display_only, outputs.has_stop_trajectory
+            self._states,
+            frames,
+            self._log,
+            outputs.display_only,
+            outputs.has_stop_trajectory,
+            lambda: self._drive.moves,
         )
         self.monitor = Monitor(node, parameters, self._states, self.cycle.lag)
         Markers(node, lambda: self.monitor.report)
@@ -450,7 +456,6 @@ class ServoLoop:
         )
         self._published: Arm | None = None  # arm for whose joints the outputs are set up
         self._stop: StopPath | None = None  # stop path that was published with the last command
-        self._drive = DriveVelocity(1.0 / parameters.rate)
         self._is_stopping = False
         self._thread = threading.Thread(target=self._run, name="streaming", daemon=True)
 
