@@ -16,6 +16,7 @@ from dls_ik.model.rotations import rotation_from_quaternion, transform
 from dls_ik.ros.bounds import BoundParameters, bound_fields, changed_bounds
 from dls_ik.ros.declare import ParameterSet, checked, declared, option, parameter
 from dls_ik.servo import DEFAULT_METHOD, ControllerOptions
+from dls_ik.servo.ticks import check_servo_values
 from dls_ik.solver.method import AUTO_METHOD, parse_method
 from dls_ik.solver.options import RESTARTS_UNTIL_TIMEOUT, SolverOptions, solver_options
 from dls_ik.solver.plugins import load_plugin
@@ -37,6 +38,7 @@ MODE_AUTO, MODE_REQUIRED, MODE_NONE = "auto", "required", "none"
 FREE_AXES = (*AXES, *(f"r{axis}" for axis in AXES))
 JOINT_STATE, JOINT_TRAJECTORY = "joint_state", "joint_trajectory"
 POSITION_ARRAY, VELOCITY_ARRAY = "position_array", "velocity_array"
+SERVO_TICKS = "servo_ticks"
 SPEED_UNITS, UNITLESS = "speed_units", "unitless"
 # Limits of at least this value [rad/s^2, m/s^2, m/s or rad/s] mean no limit, as .inf does.
 MIN_UNLIMITED = 1e9
@@ -501,7 +503,7 @@ class Parameters(GroupsParameters):
     output_type: tuple[str, ...] = parameter(
         (JOINT_STATE,),
         "message types of the commands, one or more",
-        choices=(JOINT_STATE, JOINT_TRAJECTORY, POSITION_ARRAY, VELOCITY_ARRAY),
+        choices=(JOINT_STATE, JOINT_TRAJECTORY, POSITION_ARRAY, VELOCITY_ARRAY, SERVO_TICKS),
         read_only=True,
     )
     output_topic: tuple[str, ...] = parameter(
@@ -518,6 +520,28 @@ class Parameters(GroupsParameters):
         (),
         "names that the driver uses for the output_joints, in commands and joint_states; empty: "
         "the names in the robot description",
+        read_only=True,
+    )
+    servo_resolution: tuple[float, ...] = parameter(
+        (),
+        "servo_ticks: joint motion of a tick, one number for all output_joints or one for each",
+        "rad or m",
+        (0.0, 1e3),
+        read_only=True,
+    )
+    servo_offset: tuple[float, ...] = parameter(
+        (),
+        "servo_ticks: goal position of the servos at joint position 0, one number or one for each "
+        "joint; empty: 0",
+        "ticks",
+        (-1e9, 1e9),
+        read_only=True,
+    )
+    servo_direction: tuple[float, ...] = parameter(
+        (),
+        "servo_ticks: 1, or -1 for a servo that turns against its joint, one number or one for "
+        "each joint; empty: 1",
+        span=(-1.0, 1.0),
         read_only=True,
     )
     trajectory_points: int = parameter(
@@ -613,6 +637,8 @@ class Parameters(GroupsParameters):
                 f"output_topic must be empty or contain one topic for each output_type "
                 f"({', '.join(types)}); got {', '.join(topics)}"
             )
+        if SERVO_TICKS in types:
+            check_servo_values(self.servo_resolution or (0.0,), self.servo_direction)
         if self.trajectory_accelerations and not self.jerk:
             raise OptionError(
                 "trajectory_accelerations needs jerk limits, without which accelerations jump at "
