@@ -218,7 +218,7 @@ STEP_METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "damped, 0.1": ("dls", {"lambda_": 0.1}),
     "damped, 0.6": ("dls", {"lambda_": 0.6}),
     "error damping": ("ed", {}),
-    "SDLS": ("sdls", {}),
+    "SDLS": ("sdls", {"gamma_max": MAX_STEP_NORM}),
 }
 
 

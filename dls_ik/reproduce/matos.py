@@ -20,6 +20,7 @@ from math import pi
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dls_ik.core.types import Array
 from dls_ik.model import RobotModel
@@ -39,6 +40,7 @@ from dls_ik.plot.canvas import (
     plain,
 )
 from dls_ik.reproduce.experiment import Column, Experiment, Progress, Reproduction, ResultTable, Row
+from dls_ik.servo.ticks import tick_scale
 from dls_ik.solver.solver import IkSolver
 from dls_ik.solver.stepper import Stepper
 from dls_ik.solver.task import Task
@@ -57,6 +59,11 @@ DH_ROWS = (
     DhRow(d=12.0, kind="continuous"),  # wrist, about the tool axis
 )
 TICK_ANGLES = np.array([0.088, 0.088, 0.088, 0.29, 0.29])  # [deg] per tick
+SERVOS = tick_scale(
+    tuple(f"joint{i}" for i in range(1, 6)),
+    (np.full(5, -np.inf), np.full(5, np.inf)),
+    np.radians(TICK_ANGLES).tolist(),
+)
 SERVO_HOME = np.radians([0.0, 60.0, 90.0, -30.0, 0.0])
 TOOL_DOWN = np.diag([1.0, -1.0, -1.0])
 
@@ -92,14 +99,14 @@ def with_wrist(q: Array) -> Array:
     return np.array([q[0], q[1], q[2], q[1] - q[2], q[3]])
 
 
-def ticks(q: Array) -> Array:
+def ticks(q: Array) -> NDArray[np.int64]:
     """Return the goal positions (5,) of the servos [ticks] for joint positions (5,) [rad]."""
-    return np.asarray(np.rint(np.degrees(q) / TICK_ANGLES), dtype=np.int64)
+    return SERVOS.ticks(q)
 
 
-def angles(goal_positions: Array) -> Array:
+def angles(goal_positions: NDArray[np.int64]) -> Array:
     """Return the joint positions (5,) [rad] for goal positions (5,) of the servos [ticks]."""
-    return np.asarray(np.radians(goal_positions * TICK_ANGLES))
+    return SERVOS.positions(goal_positions)
 
 
 # Path

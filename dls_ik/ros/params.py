@@ -25,6 +25,7 @@ from dls_ik.ros.declare import (
     start_parameter,
 )
 from dls_ik.servo import DEFAULT_METHOD, ControllerOptions
+from dls_ik.servo.ticks import check_servo_values
 from dls_ik.solver.method import AUTO_METHOD, parse_method
 from dls_ik.solver.options import RESTARTS_UNTIL_TIMEOUT, SolverOptions, solver_options
 from dls_ik.solver.plugins import load_plugin
@@ -46,6 +47,7 @@ MODE_AUTO, MODE_REQUIRED, MODE_NONE = "auto", "required", "none"
 FREE_AXES = (*AXES, *(f"r{axis}" for axis in AXES))
 JOINT_STATE, JOINT_TRAJECTORY = "joint_state", "joint_trajectory"
 POSITION_ARRAY, VELOCITY_ARRAY = "position_array", "velocity_array"
+SERVO_TICKS = "servo_ticks"
 SPEED_UNITS, UNITLESS = "speed_units", "unitless"
 # Limits of at least this value [rad/s^2, m/s^2, m/s or rad/s] mean no limit, as .inf does.
 MIN_UNLIMITED = 1e9
@@ -428,7 +430,7 @@ class Parameters(GroupsParameters):
     output_type: tuple[str, ...] = start_parameter(
         (JOINT_STATE,),
         "message types of the commands, one or more",
-        choices=(JOINT_STATE, JOINT_TRAJECTORY, POSITION_ARRAY, VELOCITY_ARRAY),
+        choices=(JOINT_STATE, JOINT_TRAJECTORY, POSITION_ARRAY, VELOCITY_ARRAY, SERVO_TICKS),
     )
     output_topic: tuple[str, ...] = start_parameter(
         (),
@@ -441,6 +443,25 @@ class Parameters(GroupsParameters):
         (),
         "names that the driver uses for the output_joints, in commands and joint_states; empty: "
         "the names in the robot description",
+    )
+    servo_resolution: tuple[float, ...] = start_parameter(
+        (),
+        "servo_ticks: joint motion of a tick, one number for all output_joints or one for each",
+        "rad or m",
+        (0.0, 1e3),
+    )
+    servo_offset: tuple[float, ...] = start_parameter(
+        (),
+        "servo_ticks: goal position of the servos at joint position 0, one number or one for each "
+        "joint; empty: 0",
+        "ticks",
+        (-1e9, 1e9),
+    )
+    servo_direction: tuple[float, ...] = start_parameter(
+        (),
+        "servo_ticks: 1, or -1 for a servo that turns against its joint, one number or one for "
+        "each joint; empty: 1",
+        span=(-1.0, 1.0),
     )
     trajectory_points: int = start_parameter(
         0,
@@ -516,6 +537,8 @@ class Parameters(GroupsParameters):
                 f"output_topic must be empty or contain one topic for each output_type "
                 f"({', '.join(types)}); got {', '.join(topics)}"
             )
+        if SERVO_TICKS in types:
+            check_servo_values(self.servo_resolution or (0.0,), self.servo_direction)
         if self.trajectory_accelerations and not self.jerk:
             raise OptionError(
                 "trajectory_accelerations needs jerk limits, without which accelerations jump at "

@@ -13,8 +13,8 @@ the largest ratio of undamped to damped speed is chosen.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -35,6 +35,8 @@ LAPS = 2  # number of laps forward and back, each 2 pi seconds: 1 rad/s
 COSINE = np.cos(np.arange(round(2.0 * LAPS * math.pi / BARE_STEP_DURATION)) * BARE_STEP_DURATION)
 # methods that follow each path; "jp" is undamped
 PATH_METHODS = ("jp", "dls", "svf+sd", "sdls+clamp")
+# Options with which the paths were chosen that the documentation shows
+PATH_OPTIONS: dict[str, dict[str, Any]] = {"sdls+clamp": {"gamma_max": 0.5, "D_max": 0.4}}
 
 # Configurations, by joint names, near which singularities are searched first. The configuration of
 # the WAM is taken from the path of benchmarks.tracking.
@@ -271,9 +273,9 @@ class PathSearch:
                     if found.ratio >= MIN_RATIO and (best is None or found.ratio > best.ratio):
                         best = found
                     if found.ratio >= CLEAR_RATIO and runs[0].peak >= CLEAR_PEAK:
-                        return found
+                        return self._by_defaults(found)
             if best is not None:
-                return best
+                return self._by_defaults(best)
         return None
 
     def walk(self, about: str, center: Array, q: Array, motion: Array) -> PosePath | None:
@@ -392,15 +394,25 @@ class PathSearch:
         """
         found = []
         for method in PATH_METHODS:
-            run = self._run(method, path)
+            run = self._run(method, path, PATH_OPTIONS.get(method))
             if run.peak > MAX_PEAK or run.error > MAX_ERROR * self.reach:
                 return None
             found.append(run)
         return tuple(found)
 
-    def _run(self, method: str, path: PosePath) -> BareRun:
+    def _by_defaults(self, found: HardPath) -> HardPath:
+        """Return a path with the runs of all methods with their default options."""
+        runs = [
+            self._run(method, found.path) if method in PATH_OPTIONS else run
+            for method, run in zip(PATH_METHODS, found.runs, strict=True)
+        ]
+        return found._replace(runs=tuple(runs))
+
+    def _run(
+        self, method: str, path: PosePath, options: Mapping[str, Any] | None = None
+    ) -> BareRun:
         """Follow a path with a method that makes one step per pose, and return the run."""
-        stepper = paced_stepper(self.robot, method, path.start, path.dt, self.task)
+        stepper = paced_stepper(self.robot, method, path.start, path.dt, self.task, options)
         q = stepper.run(path.Ts[1:], len(path.Ts) - 1).q
         is_turning = not np.ptp(path.Ts[:, :3, 3], axis=0).max() > 0.0
         errors = []

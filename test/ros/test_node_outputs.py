@@ -10,7 +10,7 @@ from ros_client import Client, NodeProcess
 from ros_streamer import HOME, Driver, positions, stamped
 from ros_wam import WAM
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray
+from std_msgs.msg import Float64MultiArray, Int32MultiArray
 from trajectory_msgs.msg import JointTrajectory
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
@@ -87,6 +87,40 @@ def assert_ends_at_rest(trajectories):
 
 def seconds(duration):
     return duration.sec + 1e-9 * duration.nanosec
+
+
+TICK = 0.1  # [rad] coarse, so that rounding at a limit shows
+
+
+def test_servo_ticks_are_sent_within_the_joint_limits():
+    offsets = [100.0 * k for k in range(7)]
+    directions = [1.0, -1.0] * 3 + [1.0]
+    arguments = (
+        "-r", "__ns:=/ticks", *RENAMED, "-p", "output_type:=servo_ticks",
+        "-p", f"servo_resolution:=[{TICK}]", "-p", f"servo_offset:={offsets}",
+        "-p", f"servo_direction:={directions}", "-p", "feedback_mode:=none",
+    )  # fmt: skip
+    with NodeProcess(*arguments) as node, Client("ticks") as client:
+        node.wait_for_line("ready", "/ticks/servo_goal_positions")
+        goals = client.listen(Int32MultiArray, "servo_goal_positions")
+        targets = client.publisher(JointState, "target_joint", 1)
+
+        def sent():
+            ticks = np.array([list(goal.data) for goal in goals])
+            return (np.array(directions) * (ticks - offsets) * TICK)[:, ::-1]
+
+        for limits in (WAM.upper, WAM.lower):
+            limit = np.array(HOME)
+            limit[[0, 6]] = limits[[0, 6]]  # collision-free with all others at home
+            goal = JointState(name=list(WAM.joint_names), position=limit.tolist())
+            client.send_until(
+                lambda g=goal: targets.publish(g),
+                lambda q=limit: goals and np.abs(sent()[-1] - q).max() < TICK,
+                "the limits",
+            )
+        assert (sent() >= WAM.lower - 1e-9).all()
+        assert (sent() <= WAM.upper + 1e-9).all()
+        assert node.end() == 0
 
 
 def test_driver_joint_names_are_translated_in_states_and_commands():

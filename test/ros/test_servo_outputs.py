@@ -15,6 +15,7 @@ from dls_ik.ros.servo.outputs import OUTPUT_CLASSES, Outputs, OutputSpec, arrang
 from dls_ik.ros.servo.state_monitor import MAX_OWN_MESSAGES, Echo
 from dls_ik.servo.knots import trajectory_knots
 from dls_ik.servo.limiter import AccelerationLimiter
+from dls_ik.servo.ticks import tick_scale
 
 Q, VELOCITY = np.array([0.1, -0.2]), np.array([1.0, 2.0])
 PERIOD = 0.008
@@ -112,6 +113,16 @@ def test_a_joint_that_stops_earlier_at_its_limit_adds_a_point():
 def test_position_array_has_the_commanded_positions():
     received = sent(make("position_array"), (VELOCITY, Q, 5), (Q, VELOCITY, 6))
     assert list(received.data) == Q.tolist()
+
+
+def test_servo_ticks_are_whole_numbers_in_one_message():
+    limits = np.array([-0.15, -1.0]), np.array([0.12, 1.0])
+    scale = tick_scale(("a", "b"), limits, (0.1, 0.01), (10.0, 0.0), (1.0, -1.0))
+    output = OUTPUT_CLASSES["servo_ticks"](OutputSpec(("a", "b"), PERIOD, ticks=scale))
+    received = sent(output, (VELOCITY, Q, 5), (np.array([0.16, -0.2]), VELOCITY, 6))
+    assert list(received.data) == [11, 20]  # 12 would be beyond the limit
+    with pytest.raises(OptionError, match="needs servo_resolution"):
+        make("servo_ticks")
 
 
 def test_echo_recognises_own_messages():
@@ -230,6 +241,11 @@ def test_valid_output_parameters_are_accepted(name, given, kept):
         ({"output_topic": "a, b"}, "one topic for each output_type .joint_state.; got a, b"),
         ({"output_joints": "a, b, a"}, "output_joints contains a more than once"),
         ({"output_names": ["b", "b"]}, "output_names contains b more than once"),
+        ({"output_type": "servo_ticks"}, "servo_resolution must be positive"),
+        (
+            {"output_type": "servo_ticks", "servo_resolution": [0.1], "servo_direction": [0.0]},
+            "servo_direction must contain 1 and -1 only",
+        ),
         ({"trajectory_points": -1}, "from 0 to 100"),
         ({"trajectory_points": 101}, "from 0 to 100"),
         ({"trajectory_points": 2.0}, "whole number"),

@@ -477,9 +477,10 @@ class ServoLoop:
         """Use an arm from the next cycle on, or later if the previous arm must stop first.
 
         Raises:
-            OptionError: If `output_joints` or `output_names` do not fit the joints of the chain.
+            OptionError: If `output_joints`, `output_names` or the parameters of servos do not fit
+                the joints of the chain.
         """
-        joints = self._outputs.joints(arm.robot.joint_names)
+        joints = self._outputs.joints(arm.robot)
         self._states.rename(joints.robot_names)
         self._states.keep_only(arm.tree.mimic_of, self.cycle.joints)
         self.cycle.use(arm)
@@ -591,7 +592,7 @@ class ServoLoop:
         if arm is None or output is None:
             return None
         if arm is not self._published:
-            self._outputs.use(arm.robot.joint_names)
+            self._outputs.use(arm.robot)
             self._published = arm
         outputs, period = self._outputs, 1.0 / self._rate
         knots = None

@@ -16,21 +16,24 @@ from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.validate_topic_name import validate_topic_name
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray
+from std_msgs.msg import Float64MultiArray, Int32MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from dls_ik.core.types import Array
 from dls_ik.errors import OptionError
+from dls_ik.model.robot import RobotModel
 from dls_ik.ros.params import (
     JOINT_STATE,
     JOINT_TRAJECTORY,
     POSITION_ARRAY,
+    SERVO_TICKS,
     VELOCITY_ARRAY,
     Parameters,
 )
 from dls_ik.ros.servo.state_monitor import JOINT_STATES_TOPIC, Echo
 from dls_ik.ros.servo.target_buffer import target_topics
 from dls_ik.servo.knots import Knots
+from dls_ik.servo.ticks import TickScale, tick_scale
 from dls_ik.solver.trajectory import NANOSECONDS_PER_SECOND
 from dls_ik.text import listing
 
@@ -43,6 +46,7 @@ class OutputSpec(NamedTuple):
     names: tuple[str, ...]  # (n,) joint names of the drivers
     period: float  # [s] period of the loop
     has_accelerations: bool = False  # whether points of trajectories have accelerations
+    ticks: TickScale | None = None  # conversion to goal positions of servos, for SERVO_TICKS
 
 
 def writable(message: Any, name: str, n: int) -> Array:
@@ -223,11 +227,48 @@ class VelocityArrayOutput(PositionArrayOutput):
         return self._message
 
 
+class ServoTicksOutput:
+    """Message type Int32MultiArray: goal positions of servos in whole ticks.
+
+    A goal position is the tick closest to the commanded joint position; at a joint limit it is the
+    closest tick within the limit (:class:`dls_ik.servo.ticks.TickScale`).
+
+    Args:
+        spec: Joint names, period, and the conversion to ticks.
+    """
+
+    message_type = Int32MultiArray
+    default_topic = "servo_goal_positions"
+
+    def __init__(self, spec: OutputSpec) -> None:
+        if spec.ticks is None:
+            raise OptionError("the output type servo_ticks needs servo_resolution")
+        self._scale = spec.ticks
+        self._message = Int32MultiArray()
+        self._message.data = array("i", [0] * len(spec.names))
+        self._goals = np.frombuffer(self._message.data, np.int32)
+
+    def fill(self, q: Array, velocity: Array, stamp: int, knots: Knots | None = None) -> Any:
+        """Write a command to the message, and return the message.
+
+        All calls return the same message object.
+
+        Args:
+            q: (n,) joint positions [rad or m].
+            velocity: Not used.
+            stamp: Not used.
+            knots: Not used.
+        """
+        self._goals[:] = self._scale.ticks(q)
+        return self._message
+
+
 OUTPUT_CLASSES: dict[str, Any] = {
     JOINT_STATE: JointStateOutput,
     JOINT_TRAJECTORY: JointTrajectoryOutput,
     POSITION_ARRAY: PositionArrayOutput,
     VELOCITY_ARRAY: VelocityArrayOutput,
+    SERVO_TICKS: ServoTicksOutput,
 }
 
 
@@ -321,25 +362,44 @@ class Outputs:
         self._order = np.arange(0)
         self._outputs: list[CommandOutput] = []  # message of each publisher, for the joints in use
 
-    def joints(self, chain: Sequence[str]) -> OutputJoints:
-        """Return the order and the names in the outputs of the joints `chain` (n,).
+    def joints(self, robot: RobotModel) -> OutputJoints:
+        """Return the order and the names in the outputs of the joints of a chain.
 
         Raises:
-            OptionError: If `output_joints` or `output_names` do not fit the chain.
+            OptionError: If `output_joints`, `output_names` or the parameters of servos do not fit
+                the chain.
         """
-        return arrange_joints(chain, self._parameters.output_joints, self._parameters.output_names)
+        given = self._parameters
+        joints = arrange_joints(robot.joint_names, given.output_joints, given.output_names)
+        self._tick_scale(robot, joints)
+        return joints
 
-    def use(self, chain: Sequence[str]) -> None:
-        """Create the messages for the joints `chain` (n,).
+    def _tick_scale(self, robot: RobotModel, joints: OutputJoints) -> TickScale | None:
+        """Return the conversion to goal positions of servos; None without such an output.
 
         Raises:
-            OptionError: If `output_joints` or `output_names` do not fit the chain.
+            OptionError: If the parameters of servos do not fit the joints.
         """
-        joints = self.joints(chain)
+        given = self._parameters
+        if SERVO_TICKS not in given.output_type:
+            return None
+        limits = robot.lower[joints.order], robot.upper[joints.order]
+        servos = given.servo_resolution, given.servo_offset, given.servo_direction
+        return tick_scale(joints.names, limits, *servos)
+
+    def use(self, robot: RobotModel) -> None:
+        """Create the messages for the joints of a chain.
+
+        Raises:
+            OptionError: If `output_joints`, `output_names` or the parameters of servos do not fit
+                the chain.
+        """
+        joints = self.joints(robot)
         period, has_accelerations = (
             1.0 / self._parameters.rate, self._parameters.trajectory_accelerations
         )  # fmt: skip
-        spec = OutputSpec(joints.names, period, has_accelerations)
+        ticks = self._tick_scale(robot, joints)
+        spec = OutputSpec(joints.names, period, has_accelerations, ticks)
         self._order = joints.order
         self._outputs = [kind(spec) for kind in self._kinds]
 
