@@ -16,6 +16,10 @@ def is_legal(law, strategy, bound=""):
     """Return whether a law, a limit strategy and a step bound can be combined."""
     if strategy in ("sns", "hqp") and (law == "jt" or bound in ("sd", "sdls", *NEAR)):
         return False
+    if strategy in ("avoid", "idv", "cns") and bound in ("sd", "sdls", *NEAR):
+        return False
+    if law == "jt" and strategy in ("srtp", "avoid", "idv"):
+        return False
     if law == "odls" and bound in NEAR:
         return False
     if law == "odls":

@@ -34,8 +34,11 @@ __all__ = [
     "rotation_vector",
 ]
 
-LAWS = ("jp", "jt", "tpinv", "jd", "jf", "nf", "ed", "ied", "lm", "gdls", "svf")
-STRATEGIES = ("jw", "gp", "jc", "ta", "tp", "ctp", "gwln", "sns", "hqp")
+LAWS = ("jp", "jt", "tpinv", "jd", "jf", "nf", "nfd", "ed", "ied", "lm", "gdls", "svf")
+STRATEGIES = (
+    *("jw", "gp", "jc", "ta", "tp", "ctp", "gwln", "sns", "hqp"),
+    *("srtp", "avoid", "idv", "cns"),
+)
 REACHES = ("clamp", "halve")
 BOUNDS = ("max", "norm", "sd", "sdls", "sdls_near")
 CLIPPING = ("jc", "active", "sns", "hqp")  # strategies that clip to the limits after a step
@@ -134,6 +137,18 @@ class Oracle:
             else:
                 scaled = o.form == 23 and self.lambda2 > 0.0
                 z = o.alpha1**2 / self.lambda2 * v if scaled else v
+        if strategy == "srtp":
+            row = objectives.gradient(o, self.rows, q, T_d)
+            z = strategies.solved_objective(o, objectives.value(o, self.rows, q, T_d), row)
+        if strategy == "avoid":
+            P = self._inverse(J, e, h, z, C)[0]
+            z = strategies.avoiding(o, *objectives.closest(o, self.robot, q), P, J, e)
+        if strategy == "idv":
+            near = h > 0.0
+            z = strategies.intermediate(
+                h, z, J, e, lambda held: self._inverse(J, e, held * 1.0, z, C)[0]
+            )
+            h = near * 1.0
         if strategy in ("sns", "hqp"):
             return o.alpha * self._saturated(q, J, e)
         return o.alpha * self._bounded(q, J, e, h, z, C, groups)
@@ -212,6 +227,8 @@ class Oracle:
         only for the bounds SD and SDLS, which damp "J, or its filtered version".
         """
         o, law, strategy = self.o, self.parts.law, self.parts.strategy
+        kept = h
+        h = 0.0 * h if strategy == "cns" else h
         free = h < 1.0
         if not free.any():
             return np.zeros(J.T.shape), J, J
@@ -227,6 +244,8 @@ class Oracle:
         length = laws.step_length(J @ C, h, e - J @ z) if law == "jt" else 0.0
         of_columns = partial(laws.inverse, law, o=o, lambda2=self.lambda2, length=length)
         P = C @ laws.continuous_inverse(W @ J @ C, h, of_columns) @ W
+        if strategy == "cns":
+            P = np.diag(1.0 - kept) @ P
         sized = J.copy()
         if law in laws.FILTERS:
             inverse = np.linalg.inv(C)[np.ix_(free, free)]

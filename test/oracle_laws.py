@@ -41,6 +41,8 @@ def gains(law, s, o, lambda2, length=0.0):
     added = np.full(len(s), float(lambda2))
     if law == "jf":
         added[-1] += jf_damping(s[-1], o)
+    if law == "nfd":
+        added[-1] += jf_damping(s[-1], o)
     if law == "gdls":
         added += o.lambda_max**2 * np.exp(-((s / o.gauss_width) ** 2))
     if law == "nf":

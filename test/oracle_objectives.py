@@ -101,6 +101,16 @@ def distances(o, robot, q):
     ]
 
 
+def closest(o, robot, q):
+    """Distance of the obstacle from the closest link, and its derivative (n,) by differences."""
+    h, link = 1e-5, int(np.argmin(distances(o, robot, q)))
+    steps = h * np.eye(robot.n)
+    ahead = [
+        distances(o, robot, q + step)[link] - distances(o, robot, q - step)[link] for step in steps
+    ]
+    return distances(o, robot, q)[link], np.array(ahead) / (2.0 * h)
+
+
 def to_segment(x, a, b):
     along = b - a
     t = np.clip(along @ (x - a) / (along @ along), 0.0, 1.0) if along.any() else 0.0

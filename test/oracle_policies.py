@@ -22,6 +22,8 @@ def lambda_squared(law, o, J, e, last):
     by_error = o.error_gain * (e @ e)
     if law in ("ed", "svf+ed"):
         return by_error
+    if law == "nfd":
+        return o.lambda_**2
     if law == "lm":
         return by_error + np.min(o.bias)
     if law == "ied":

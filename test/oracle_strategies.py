@@ -5,6 +5,8 @@
 Colome & Torras 2012, (5), (6) and Table III.
 """
 
+from functools import cache
+
 import numpy as np
 
 
@@ -27,9 +29,9 @@ def held(strategy, o, robot, q, J, e, following=False):
     if strategy in ("jc", "active"):
         push = J.T @ e
         h[((q >= robot.upper) & (push > 0)) | ((q <= robot.lower) & (push < 0))] = 1.0
-    if strategy in ("ctp", "tp"):
+    if strategy in ("ctp", "tp", "idv", "cns"):
         h = activation(q, robot.lower, robot.upper, o.margin)
-        if following and strategy == "ctp":
+        if following and strategy != "tp":
             return h * pushed_outward(robot, q, J, e), z
         near = np.flatnonzero(h)
         middle = 0.0 if o.bug_compatible else 0.5 * (robot.lower[near] + robot.upper[near])
@@ -67,3 +69,51 @@ def least_norm_weighting(H, slope, J, e):
     d = max(0.0, (H + 2.0) + first - 20.0)
     W = np.diag([max(1e4 / (1e4 + d**4), 1e-12), *np.ones(n - 1)])
     return T.T @ np.sqrt(W) @ T
+
+
+def secondary_damping(o, square):
+    """Return lambda^2 of the inverse of a row of this squared length, by numerical filtering."""
+    share = square / o.epsilon**2
+    return max(0.0, 1.0 - share) * o.lambda_max**2
+
+
+def solved_objective(o, H, row):
+    """SRTP: J_c^* x, the damped solution of J_c dq = -mu |H| (Chiaverini 1997, (34))."""
+    square = row @ row
+    below = square + secondary_damping(o, square)
+    return -o.mu * abs(H) / below * row if below > 0.0 else 0.0 * row
+
+
+def avoiding(o, d, row, P, J, e):
+    """AVOID: z, for the distance d of the obstacle and its derivative."""
+    far, near = o.influence, 0.5 * o.influence
+    gain = 0.5 * (1.0 + np.cos(np.pi * np.clip((d - near) / (far - near), 0.0, 1.0)))
+    x = o.mu * near * np.clip((near / d) ** 2 - 1.0, 0.0, 1.0)
+    freed = row @ (np.eye(len(row)) - P @ J) @ row
+    if gain == 0.0 or freed <= 1e-12 * (row @ row):
+        return np.zeros(len(row))
+    return gain * (x - row @ P @ e) / (freed + secondary_damping(o, freed)) * row
+
+
+def intermediate(h, z, J, e, inverse):
+    """IDV: x_j = z_j + (1 - h_j) dq_j for the step dq without the task of joint j, recursively.
+
+    Args:
+        z: Desired motions, which include the factor h.
+        inverse: P (n, r) of the free joints, for a mask (n,) of the held ones.
+    """
+
+    @cache
+    def step(tasks):
+        x, held = values(tasks)
+        return x + inverse(held) @ (e - J @ x)
+
+    def values(tasks):
+        x, held = np.zeros(len(h)), np.zeros(len(h), bool)
+        for j in tasks:
+            others = tuple(k for k in tasks if k != j)
+            x[j] = z[j] + ((1.0 - h[j]) * step(others)[j] if h[j] < 1.0 else 0.0)
+            held[j] = True
+        return x, held
+
+    return values(tuple(np.flatnonzero(h)))[0]

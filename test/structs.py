@@ -59,9 +59,9 @@ def method(**given):
 
 def memory(r, n, steps=0):
     """Of an attempt that has made so many steps; room for one row more than r."""
-    sizes = {"steps": 3, "lambda2": 1, "manipulability": 1, "gradient": n, "J": (r + 1, n)}
+    sizes = {"lambda2": 1, "manipulability": 1, "gradient": n, "J": (r + 1, n), "sqp": (0, n + 2)}
     fields = {name: np.zeros(sizes.get(name, r)) for name in Memory._fields}
-    fields["steps"] = np.array([steps, 0, 0], np.int64)
+    fields["steps"] = np.array([steps, 0, 0, 0], np.int64)
     return Memory(**fields)
 
 

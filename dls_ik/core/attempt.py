@@ -129,6 +129,21 @@ def _forget_on_path(general: GeneralProblem | None, work: AnyWorkspace) -> None:
 
 
 @force_inline
+def number_attempt(general: GeneralProblem | None, index: int, work: AnyWorkspace) -> None:
+    """Write the number of earlier attempts for a pose to the memory of the method.
+
+    Methods of the fast path make all attempts in the same manner, and have no memory.
+
+    Args:
+        general: Task of the general path; None on the fast path.
+        index: Number of earlier attempts for the pose.
+        work: Scratch arrays of the path.
+    """
+    if general is not None:
+        work.memory.steps[3] = index
+
+
+@force_inline
 def attempt(
     problem: PoseProblem, is_long: bool, q: Array, work: AnyWorkspace, out: Array
 ) -> tuple[int, int]:

@@ -15,7 +15,7 @@ import numpy as np
 from dls_ik.core.jit import allocating, force_inline, kernel
 from dls_ik.core.types import Array, Method, MethodParams
 
-JP, JD, ED, SVF, IED, JT, TPINV, JF, NF, SVF_ED, LM, GDLS = range(12)
+JP, JD, ED, SVF, IED, JT, TPINV, JF, NF, SVF_ED, LM, GDLS, NFD = range(13)
 DAMPING_IDS = {
     "jp": JP,
     "jt": JT,
@@ -23,6 +23,7 @@ DAMPING_IDS = {
     "jd": JD,
     "jf": JF,
     "nf": NF,
+    "nfd": NFD,
     "ed": ED,
     "ied": IED,
     "lm": LM,
@@ -288,6 +289,15 @@ def least_damping(s: float, bound: float) -> float:
     return s / bound - s * s if s * bound <= 1.0 else 0.0
 
 
+# NFD ----------------------------------------------------------------------------------------------
+# Numerically filtered damping: light damping of all directions, and strong damping of the direction
+# of the smallest singular value near a singularity.
+#
+# J^T (J J^T + lambda^2 I + beta^2 u_m u_m^T)^-1 with beta^2 = (1 - (s_m / epsilon)^2) lambda_max^2
+# for s_m < epsilon, else 0 (Chiaverini, Siciliano & Egeland 1994; Chiaverini 1997). It is the law
+# JF with lambda^2 of JD. That lambda is constant is a choice.
+
+
 # All laws -----------------------------------------------------------------------------------------
 
 
@@ -326,6 +336,8 @@ def lambda_squared(method: Method, params: MethodParams, error_norm: float) -> f
         return ied_lambda_squared(method, params.omega, error_norm)
     if method.damping == LM:
         return ed_lambda_squared(method, error_norm) + params.least_bias
+    if method.damping == NFD:
+        return fast_lambda_squared(method, error_norm) + jd_lambda_squared(method)
     return fast_lambda_squared(method, error_norm)
 
 
@@ -373,7 +385,7 @@ def gains(
             g[i] = strength * s[i]
         elif law == TPINV:
             g[i] = tpinv_gain(params.truncation, s, i, strength)
-        elif law == JF:
+        elif law in (JF, NFD):
             g[i] = jf_gain(params, s, i, i == count - 1, strength)
         elif law == GDLS:
             g[i] = gdls_gain(params, s[i], strength)

@@ -355,7 +355,7 @@ def _add_leaf(
 
 
 @kernel
-def _round_excess(h: Array) -> int:
+def round_excess(h: Array) -> int:
     """Return the number of joints with 0 < h < 1, at most MAX_BRANCHING.
 
     If more joints have such activations, those closest to 0 or 1 are rounded in place.
@@ -403,7 +403,7 @@ def continuous_inverse(
     """
     X.fill(0.0)
     free = np.empty(h.shape[0], np.int64)
-    branching = _round_excess(h)
+    branching = round_excess(h)
     for chosen in range(1 << branching):
         count, branch, weight = 0, 0, 1.0
         for j in range(h.shape[0]):

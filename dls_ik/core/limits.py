@@ -9,7 +9,8 @@ dq = z + C P (e - J z)
 
 with C = diag(c) and P the inverse of J C by the damping law, without the columns of held joints.
 
-The strategies SNS and HQP compute the whole step, see core/saturation.py.
+The strategies SNS and HQP compute the whole step, see core/saturation.py. SRTP, AVOID, IDV and CNS
+are in core/priorities.py, SQP and DUAL in core/sqp.py, and QUIK in core/halley.py.
 
 Each strategy has a section with its formula and source. To add a strategy, write its section, its
 id, its name in `LIMIT_IDS`, and its branch in :func:`activate`. The option `bug_compatible`
@@ -37,6 +38,7 @@ from dls_ik.core.types import (
 )
 
 NO_LIMIT_STRATEGY, JC, CTP, ACTIVE, JW, GP, TA, TP, GWLN, JC_AS_RUN, SNS, HQP = range(12)
+SRTP, AVOID, IDV, CNS, SQP, DUAL, QUIK = range(12, 19)
 LIMIT_IDS = {
     "none": NO_LIMIT_STRATEGY,
     "jw": JW,
@@ -48,6 +50,10 @@ LIMIT_IDS = {
     "ctp": CTP,
     "sns": SNS,
     "hqp": HQP,
+    "srtp": SRTP,
+    "avoid": AVOID,
+    "idv": IDV,
+    "cns": CNS,
     "active": ACTIVE,
 }
 
@@ -554,7 +560,7 @@ def activate(
     c.fill(1.0)
     if method.limits == JC or method.limits == ACTIVE:
         jc_activate(method, chain, q, work.J, work.e, h)
-    elif method.limits == CTP:
+    elif method.limits in (CTP, IDV, CNS):
         ctp_activate(method, as_published, chain, q, work.J, work.e, h, z)
     elif method.limits == TP:
         tp_activate(method, as_published, chain, q, h, z)
@@ -597,7 +603,7 @@ def revises(method: Method) -> bool:
 @force_inline
 def clips(method: Method) -> bool:
     """Return whether the strategy clips the joint positions after a step to the limits."""
-    return method.limits == JC or method.limits == ACTIVE or bounds_step(method)
+    return method.limits in (JC, ACTIVE, SQP, DUAL) or bounds_step(method)
 
 
 @force_inline
@@ -608,8 +614,8 @@ def bounds_step(method: Method) -> bool:
 
 @force_inline
 def has_objective(method: Method) -> bool:
-    """Return whether the strategy minimises an objective of core/objectives.py (GP or TA)."""
-    return method.limits == GP or method.limits == TA
+    """Return whether the strategy minimises an objective of core/objectives.py."""
+    return method.limits in (GP, TA, SRTP)
 
 
 @force_inline

@@ -326,6 +326,38 @@ def _add_slopes(
         out[chain.variable[k]] += chain.scale[k] * slope
 
 
+@allocating
+def closest_link(chain: Chain, point: Array, axes: Array, T: Array, out: Array) -> float:
+    """Return the distance [m] of the closest link from a point, and write its gradient.
+
+    The gradient is zero if the point is on the link.
+
+    Args:
+        chain: The chain of the arm.
+        point: (3,) position of the point in the base frame [m].
+        axes: (m, 2, 3) axes of the elements from :func:`dls_ik.core.kinematics.forward`.
+        T: (k, 3, 4) poses of the tips from :func:`dls_ik.core.kinematics.forward`.
+        out: (n,) derivative of the distance by the joint positions, written.
+    """
+    near, push, best = np.empty(3), np.empty(3), 1e300
+    for p in range(T.shape[0]):
+        first, last = chain.first[p], chain.first[p + 1]
+        for k in range(first, last):
+            end = axes[k + 1, 1] if k + 1 < last else T[p, :, 3]
+            along = _nearest(axes[k, 1], end, point, near)
+            square = 0.0
+            for i in range(3):
+                square += (near[i] - point[i]) ** 2
+            d = sqrt(square)
+            if d < best:
+                best = d
+                for i in range(3):
+                    push[i] = (near[i] - point[i]) / d if d > 0.0 else 0.0
+                out.fill(0.0)
+                _add_slopes(chain, axes, first, k, along, near, push, out)
+    return best
+
+
 # All objectives -----------------------------------------------------------------------------------
 
 

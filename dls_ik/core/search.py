@@ -14,11 +14,12 @@ from math import pi
 import numpy as np
 from numpy.typing import NDArray
 
-from dls_ik.core.attempt import ATTEMPT_REACHED, attempt, error_at
+from dls_ik.core.attempt import ATTEMPT_REACHED, attempt, error_at, number_attempt
 from dls_ik.core.fast.step import slide
 from dls_ik.core.fast.table import look_up, next_start
 from dls_ik.core.free_solutions import FreeSearch, keep_free
 from dls_ik.core.jit import force_inline
+from dls_ik.core.limits import DUAL
 from dls_ik.core.linalg import copy, norm
 from dls_ik.core.selection import (
     ATTEMPTS_COLUMN,
@@ -90,6 +91,7 @@ def search(
         # Run one attempt from the next start configuration.
         is_long = is_long_attempt(stop, counts[ATTEMPTS_COLUMN])
         leaf = choose_start(problem, counts[ATTEMPTS_COLUMN], leaf, scratch)
+        number_attempt(problem.general, counts[ATTEMPTS_COLUMN], work)
         status, steps = attempt(problem, is_long, q, work, now)
         is_first = counts[ATTEMPTS_COLUMN] == 0
         counts[ATTEMPTS_COLUMN] += 1
@@ -121,7 +123,8 @@ def search(
 def choose_start(problem: PoseProblem, index: int, leaf: int, scratch: SearchScratch) -> int:
     """Write the start configuration of attempt `index` to `scratch.q` (n,) [rad or m].
 
-    The first start is the seed, if the selection rule uses the seed. On the fast path, the rows of
+    The first start is the seed, if the selection rule uses the seed; with the method DUAL also the
+    second one. On the fast path, the rows of
     one leaf of the table follow, and then random configurations. After many attempts, every fourth
     random start has joints at their bounds.
 
@@ -138,7 +141,8 @@ def choose_start(problem: PoseProblem, index: int, leaf: int, scratch: SearchScr
     """
     chain, starts, rule = problem.chain, problem.params.starts, problem.params.rule
     q, state, seed = scratch.q, scratch.random_state, problem.seed
-    if index == 0 and rule.seeded:
+    num_seeded = 2 if problem.params.method.limits == DUAL else 1  # one for each of its solvers
+    if index < num_seeded and rule.seeded:
         from_seed(starts.periodic, seed, q)
         return leaf
     leaf = start_from_table(problem, problem.table, index, leaf, scratch)

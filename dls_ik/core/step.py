@@ -14,6 +14,7 @@ import numpy as np
 from dls_ik.core import damping, limits, objectives
 from dls_ik.core import damping_policies as policies
 from dls_ik.core.error_clamping import clamp_error
+from dls_ik.core.halley import bend_jacobian
 from dls_ik.core.inverses import (
     filter_columns,
     invert_free_columns,
@@ -24,7 +25,9 @@ from dls_ik.core.inverses import (
 from dls_ik.core.jit import allocating, kernel
 from dls_ik.core.linalg import copy, copy_matrix, scale_columns, singular_values
 from dls_ik.core.optimal_damping import optimal_step
+from dls_ik.core.priorities import finish_priorities, solve_objective, start_priorities
 from dls_ik.core.saturation import bounded_step
+from dls_ik.core.sqp import solver_of_attempt, sqp_step
 from dls_ik.core.step_bounds import bound_step, method_at
 from dls_ik.core.task import hold, jacobian_there, observe, release
 from dls_ik.core.types import (
@@ -93,7 +96,7 @@ def _step(
     """
     params, limit, memory, scratch = general.params, work.limit, work.memory, work.step
     grouping = Grouping(general.task.group, general.translational)
-    method = method_at(method, params, work.e)
+    method = solver_of_attempt(method_at(method, params, work.e), memory)
     step_method = StepMethod(method, params, grouping)
     # Clamp the error; evaluate the limit strategy and the objective.
     clamp_error(params, grouping.group, work.J, memory, work.e)
@@ -108,8 +111,12 @@ def _step(
             _augment(J, e, v, H, method.mu, params.w_c, scratch)
             J, e = scratch.J, scratch.e
         away = method.limits == limits.GP and params.bug_compatible
-        for j in range(v.shape[0]):
-            v[j] *= method.mu if away else -method.mu
+        if method.limits == limits.SRTP:
+            solve_objective(params, method.mu, H, v)
+            copy(v, limit.motion)
+        else:
+            for j in range(v.shape[0]):
+                v[j] *= method.mu if away else -method.mu
     if params.policy == policies.POLICY_OPTIMAL:
         optimal_step(step_method, J, e, limit.activation, v, memory, work.dq)
     else:
@@ -139,9 +146,14 @@ def _step(
         if weight != 1.0:
             policies.weight_columns(B, general.direction, weight)
         # Apply the inverse, and repeat this while the active set holds further joints.
-        again = not limits.bounds_step(method)
-        if not again:
+        start_priorities(chain, step_method, general, lambda2, work)
+        if method.limits == limits.QUIK:
+            bend_jacobian(chain, step_method, general, T_d, lambda2, work)
+        again = not limits.bounds_step(method) and method.limits != limits.SQP
+        if limits.bounds_step(method):
             bounded_step(chain, step_method, general, q, lambda2, work)
+        elif method.limits == limits.SQP:
+            sqp_step(chain, q, work)
         while again:
             if is_whole:
                 invert_whole(step_method, J, B, W, e, lambda2, limit, work.dq)
@@ -151,6 +163,7 @@ def _step(
                     policies.weight_vector(left, general.direction, weight)
                 invert_free_columns(step_method, B, e, left, lambda2, work)
             again = limits.revise(method, chain, q, work.dq, limit)
+        finish_priorities(method.limits, work)
     # Bound and scale the step.
     bound_step(method, params, grouping.translational, work.dq)
     for j in range(q.shape[0]):

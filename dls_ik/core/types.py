@@ -101,8 +101,10 @@ class Method(NamedTuple):
     nu: float  # shape factor of SVF
     sigma0: float  # minimum singular value of SVF
     gamma_max: float  # maximum joint change of SD and SDLS [rad or m]
-    margin: float  # CTP, TP: width of the activation zone, as a fraction of the joint's range
-    mu: float  # CTP, TP: gain of the push toward mid-range; GP, TA: gain of the objective
+    margin: (
+        float  # CTP, TP, IDV, CNS: width of the activation zone, as a fraction of the joint's range
+    )
+    mu: float  # CTP, TP: gain of the push toward mid-range; GP, TA, SRTP, AVOID: gain of the task
 
 
 class TaskParams(NamedTuple):
@@ -287,13 +289,16 @@ class SearchScratch(NamedTuple):
 class Memory(NamedTuple):
     """State of a method between the steps of an attempt; `steps[0]` is 0 before the first step."""
 
-    steps: Indices  # (3,) number of steps; iterations that determine lambda, last and all steps
+    # (4,) number of steps; iterations that determine lambda, last and all steps; number of attempts
+    # for the pose before this one
+    steps: Indices
     lambda2: Array  # (1,) squared damping factor of the last step
     manipulability: Array  # (1,) manipulability at the last step
     gradient: Array  # (n,) gradient of the limit criterion at the last step
     J: Array  # (rows, n) Jacobian of the last step
     e: Array  # (r,) error of the last step before it was clamped
     remaining: Array  # (r,) error that the last step left for its own target; nan if unknown
+    sqp: Array  # (n + 4, n + 2) SQP: state of the minimisation, see core/sqp.py; else (0, n + 2)
 
 
 class LimitState(NamedTuple):
@@ -305,7 +310,8 @@ class LimitState(NamedTuple):
     activation: Array  # h (n,) activation of each joint's limit, 0 (free) to 1 (held)
     motion: Array  # z (n,) motion that the strategy prescribes for each joint [rad or m]
     scale: Array  # c (n,) diagonal of C, the factor of every column of the Jacobian
-    axis: Array  # (n,) vector a of C = I - a a^T, for the strategy GWLN, whose C is not diagonal
+    # (n,) GWLN: vector a of C = I - a a^T, which is not diagonal; IDV, CNS: stored activations
+    axis: Array
 
 
 class Decomposition(NamedTuple):

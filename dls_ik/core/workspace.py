@@ -38,13 +38,14 @@ def new_memory(chain: Chain, method: Method, general: GeneralProblem | None) -> 
     n, r = chain.lower.shape[0], _task_rows(general)
     rows = r + 1 if method.limits == limits.TA else r
     return Memory(
-        steps=np.zeros(3, np.int64),
+        steps=np.zeros(4, np.int64),
         lambda2=np.zeros(1),
         manipulability=np.zeros(1),
         gradient=np.zeros(n),
         J=np.zeros((rows, n)),
         e=np.zeros(r),
         remaining=np.full(r, np.nan),
+        sqp=np.zeros((n + 4 if method.limits in (limits.SQP, limits.DUAL) else 0, n + 2)),
     )
 
 

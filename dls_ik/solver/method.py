@@ -42,6 +42,7 @@ _PARTS: dict[str, tuple[str, int, dict[str, Any]]] = {
     "jp_near": (PART_KINDS[3], step_bounds.SDLS_NEAR, {"gamma_max": UNBOUNDED_STEP}),
     "ta": (PART_KINDS[1], limits.TA, {"objective": "centring", "mu": 0.0}),
     "gwln": (PART_KINDS[1], limits.GWLN, {"alpha": 0.2}),
+    "srtp": (PART_KINDS[1], limits.SRTP, {"objective": "centring"}),
     "dls": (PART_KINDS[0], damping.JD, {"lambda_": 0.1}),
     "odls": (PART_KINDS[0], damping.JD, {"policy": "optimal"}),
 }
@@ -57,6 +58,7 @@ _LONG_NAMES = {
     "jd": "Jacobian damping",
     "jf": "Jacobian filtering",
     "nf": "numerical filtering",
+    "nfd": "numerically filtered damping",
     "ed": "error damping",
     "ied": "improved error damping",
     "lm": "Levenberg-Marquardt with robust damping",
@@ -73,6 +75,13 @@ _LONG_NAMES = {
     "ctp": "continuous task priority",
     "sns": "saturation in the null space",
     "hqp": "hierarchical quadratic program",
+    "srtp": "singularity-robust task priority",
+    "avoid": "obstacle avoidance by task priority",
+    "idv": "intermediate desired values",
+    "cns": "continuous null space",
+    "sqp": "sequential quadratic programming",
+    "dual": "Newton's method and sequential quadratic programming in turns",
+    "quik": "Halley's method",
     "clamp": "error clamping",
     "halve": "error halving",
     "sd": "selective damping",
@@ -109,6 +118,8 @@ _LISTED: dict[str, tuple[str, str]] = {
             "as ed, for goals that may be singular"),
     "lm": ("Sugihara 2011",
            "as ed, for goals that may be singular; joints may have different biases"),
+    "nfd": ("Chiaverini, Siciliano & Egeland 1994; Chiaverini 1997",
+            "damps all directions lightly, and the smallest singular value near a singularity"),
     "gdls": ("Phuoc et al. 2008",
              "damps each singular direction by its own singular value, continuously"),
     "svf": ("Colome & Torras 2012, (3), (4)",
@@ -164,13 +175,29 @@ _LISTED: dict[str, tuple[str, str]] = {
             "satisfies the bounds of all joints; scales the error if they do not permit it"),
     "hqp": ("Kanoun, Lamiraux & Wieber 2011",
             "satisfies the bounds of all joints, with the smallest remaining error"),
+    "srtp": ("Chiaverini 1997, (34)",
+             "solves an objective as a second task, also where it conflicts with the pose"),
+    "idv": ("Lee, Mansard & Park 2012",
+            "as ctp: blends the step with and without each limit, joint by joint"),
+    "cns": ("Dietrich, Albu-Schaeffer & Hirzinger 2012",
+            "as ctp, with a single inverse: other joints do not compensate"),
+    "sqp": ("Beeson & Ames 2015; Kraft 1988; Powell 1978",
+            "minimizes the error within the limits: for comparison, and for goals near limits"),
+    "dual": ("Beeson & Ames 2015", "for comparison: the algorithm of TRAC-IK, with restarts"),
+    "quik": ("Lloyd, Irani & Ahmadi 2022", "few steps near the goal; limits are ignored"),
     "kdl_lma": ("Orocos KDL", "for comparison; limits are ignored"),
     "kdl_nr": ("Orocos KDL", "for comparison; limits are ignored"),
     "kdl_nr_jl": ("Orocos KDL", "for comparison; joints are clipped to their limits"),
 }  # fmt: skip
 
 
-reserve((*_LISTED, *_PARTS, *FORMER_NAMES))
+# Methods that need further options and are therefore not listed, with source and purpose.
+_UNLISTED: dict[str, tuple[str, str]] = {
+    "avoid": ("Maciejewski & Klein 1985",
+              "moves the arm away from an obstacle as far as the pose permits; needs obstacle"),
+}  # fmt: skip
+
+reserve((*_LISTED, *_UNLISTED, *_PARTS, *FORMER_NAMES))
 
 
 class MethodInfo(NamedTuple):
@@ -199,8 +226,8 @@ class MethodChoice(NamedTuple):
 
     @property
     def follows_no_target(self) -> bool:
-        """Whether the method cannot follow a target, because it offers no single steps."""
-        return self.is_kdl
+        """Whether the method cannot follow a target, because its attempts are more than steps."""
+        return self.is_kdl or self.limits in (limits.SQP, limits.DUAL)
 
     @property
     def plugin(self) -> Plugin | None:
@@ -244,6 +271,11 @@ class MethodChoice(NamedTuple):
                 f"policy {policy!r} belongs to a step by the damping law, but near the target "
                 f"{self.name} makes a step of sdls; use another policy, such as 'constant'"
             )
+        if policy == "accuracy" and self.limits in (limits.AVOID, limits.IDV):
+            return (
+                "policy 'accuracy' changes the weights of the task rows, but "
+                f"{self.name} combines several inverses; use another policy, such as 'constant'"
+            )
         if policy == "accuracy" and self.keeps_bounds:
             return (
                 "policy 'accuracy' changes the weights of the task rows, so that at the bounds "
@@ -256,6 +288,25 @@ class MethodChoice(NamedTuple):
                 f"of {self.name} adds joint motion; use no limit strategy, or jc, gp or ta"
             )
         return None
+
+
+# Methods that do not consist of parts, except those of KDL.
+WHOLE_METHODS = {
+    AUTO_METHOD: MethodChoice(AUTO_METHOD, damping.ED, limits.ACTIVE),
+    "sqp": MethodChoice("sqp", limits=limits.SQP),
+    "dual": MethodChoice(
+        "dual",
+        limits=limits.DUAL,
+        defaults=(("max_restarts", None), ("stall_count", 10), ("stall_ratio", 0.99)),
+    ),
+    "quik": MethodChoice(
+        "quik",
+        damping.JD,
+        limits.QUIK,
+        error_clamping.CLAMP,
+        defaults=(("D_max", 0.3), ("lambda_", 0.0)),
+    ),
+}
 
 
 def _published_name(parts: dict[str, list[str]]) -> str:
@@ -298,8 +349,9 @@ def method_info(name: str) -> MethodInfo:
     if choice.plugin is not None:
         return MethodInfo(known, "plug-in", choice.plugin.origin, "user-defined method")
     parts = [known] if known in _LONG_NAMES else known.split("+")
-    published = dict.fromkeys(_LISTED[part][0] for part in parts if part in _LISTED)
-    words = _LISTED.get(known, ("; ".join(published), "combination of parts"))
+    described = _LISTED | _UNLISTED
+    published = dict.fromkeys(described[part][0] for part in parts if part in described)
+    words = described.get(known, ("; ".join(published), "combination of parts"))
     return MethodInfo(known, " + ".join(_LONG_NAMES[part] for part in parts), *words)
 
 
@@ -320,8 +372,8 @@ def parse_method(name: str) -> MethodChoice:
             lists similar or valid names, or gives the reason.
     """
     words = [part.strip() for part in str(name).lower().split("+")]
-    if words == [AUTO_METHOD]:
-        return MethodChoice(AUTO_METHOD, damping.ED, limits.ACTIVE)
+    if len(words) == 1 and words[0] in WHOLE_METHODS:
+        return WHOLE_METHODS[words[0]]
     if len(words) == 1 and (words[0] in KDL_METHODS or _is_plugin(words[0])):
         return MethodChoice(words[0])
     if len(set(words)) != len(words) or not set(words) <= set(_PARTS):
@@ -347,7 +399,7 @@ def _is_plugin(word: str) -> bool:
 
     Built-in names are recognized first, because the search of entry points for a plug-in is slow.
     """
-    is_other = word == AUTO_METHOD or "+" in word or word in _PARTS or word in _LISTED
+    is_other = "+" in word or word in _PARTS or word in _LISTED
     return not is_other and find_plugin(word) is not None
 
 
@@ -369,6 +421,13 @@ def _check_combination(choice: MethodChoice) -> None:
             f"method {choice.name!r}: the transpose provides no null-space projection of J, so the "
             "objective would disturb the task; combine jt with another limit strategy"
         )
+    combining = {limits.SRTP: "srtp", limits.AVOID: "avoid", limits.IDV: "idv"}
+    if choice.damping == damping.JT and choice.limits in combining:
+        raise MethodError(
+            f"method {choice.name!r}: {combining[choice.limits]} combines several inverses of the "
+            "Jacobian, but jt uses the transpose, which is no inverse; combine jt with another "
+            "limit strategy"
+        )
     if choice.keeps_bounds and choice.damping == damping.JT:
         raise MethodError(
             f"method {choice.name!r}: sns and hqp need an inverse of the Jacobian, but jt uses the "
@@ -384,6 +443,13 @@ def _check_combination(choice: MethodChoice) -> None:
     conflict = choice.policy_conflict(dict(choice.defaults).get("policy", "constant"))
     if conflict:
         raise MethodError(f"method {choice.name!r}: {conflict}")
+    by_joint = {limits.AVOID: "avoid", limits.IDV: "idv", limits.CNS: "cns"}
+    if choice.limits in by_joint and choice.step in by_direction:
+        raise MethodError(
+            f"method {choice.name!r}: sd, sdls, sdls_near and jp_near bound each singular direction of "
+            f"one inverse, but {by_joint[choice.limits]} changes the step afterwards; use the step "
+            "bound max or norm"
+        )
 
 
 def _unknown(name: object, words: list[str]) -> MethodError:
@@ -395,7 +461,7 @@ def _unknown(name: object, words: list[str]) -> MethodError:
     """
     known = (*method_names(), *plugin_names(), *_PARTS) if len(words) == 1 else tuple(_PARTS)
     strange = [word for word in words if word not in _PARTS]
-    alone = next((word for word in words if word in (AUTO_METHOD, *KDL_METHODS)), None)
+    alone = next((word for word in words if word in (*WHOLE_METHODS, *KDL_METHODS)), None)
     if alone is not None:
         return MethodError(
             f"unknown method {quoted(name)}; {alone} cannot be combined with other parts"
@@ -418,6 +484,6 @@ def _listing() -> str:
     words = {kind: [w for w, part in _PARTS.items() if part[0] == kind] for kind in PART_KINDS}
     kinds = "; ".join(f"{kind}: {', '.join(some)}" for kind, some in words.items())
     return (
-        f"a method is {AUTO_METHOD}, {', '.join(KDL_METHODS)}, or at most one part of each kind, "
-        f"joined by '+' as in ctp+sd+svf: {kinds}"
+        f"a method is {', '.join((*WHOLE_METHODS, *KDL_METHODS))}, or at most one part of each "
+        f"kind, joined by '+' as in ctp+sd+svf: {kinds}"
     )

@@ -218,16 +218,24 @@ class SolverOptions:
     )
     approximate: bool = switch("return the closest configuration if the pose is not reached")
     alpha: float = number(1.0, 1e-6, 1.0, "", "gain of every step, (1)")
-    lambda_: float = number(0.005, 0.0, 1e6, "", "JD: damping factor")
+    lambda_: float = number(0.005, 0.0, 1e6, "", "JD, NFD, QUIK: damping factor")
     error_gain: float = number(0.5, 0.0, 1e6, "", "ED: E = error_gain * norm(e)^2")
     nu: float = number(10.0, 1e-9, 1e9, "", "SVF: shape factor")
     sigma0: float = number(0.01, 1e-12, 1e6, "", "SVF: minimum filtered singular value")
     gamma_max: float = number(0.5, 1e-9, 1e6, "rad or m", "SD, SDLS: maximum joint step")
     margin: float = number(
-        0.05, 1e-6, 0.5, "", "CTP, TP: margin at a limit, as a fraction of the joint range"
+        0.05,
+        1e-6,
+        0.5,
+        "",
+        "CTP, TP, IDV, CNS: margin at a limit, as a fraction of the joint range",
     )
     mu: float = number(
-        0.2, 0.0, 1e3, "", "CTP, TP: gain of the push away from a limit; GP, TA: objective gain"
+        0.2,
+        0.0,
+        1e3,
+        "",
+        "CTP, TP, IDV, CNS: gain of the push away from a limit; GP, TA, SRTP, AVOID: task gain",
     )
     policy: str = choice_of(
         "constant", damping_policies.POLICY_IDS, "JD: policy for the damping factor"
@@ -258,9 +266,15 @@ class SolverOptions:
     condition_bound: float = number(
         100.0, 1.001, 1e15, "", "policies condition, mayorga-condition: maximum condition number"
     )
-    lambda_max: float = number(0.02, 0.0, 1e6, "", "JF, policy accuracy: maximum damping factor")
+    lambda_max: float = number(
+        0.02, 0.0, 1e6, "", "JF, NFD, SRTP, AVOID, policy accuracy: maximum damping factor"
+    )
     epsilon: float = number(
-        0.1, 1e-12, 1e6, "", "JF, policy accuracy: smallest singular value that is not damped"
+        0.1,
+        1e-12,
+        1e6,
+        "",
+        "JF, NFD, SRTP, AVOID, policy accuracy: smallest singular value that is not damped",
     )
     w_min: float = number(
         0.1, 1e-6, 1.0, "", "policy accuracy: minimum weight of the low-accuracy direction"
@@ -289,7 +303,9 @@ class SolverOptions:
     truncation: float = number(
         0.01, 0.0, 1.0, "", "TPINV: singular values below this fraction of the largest count as 0"
     )
-    objective: str = choice_of("limits", objectives.OBJECTIVE_IDS, "GP, TA: null-space objective")
+    objective: str = choice_of(
+        "limits", objectives.OBJECTIVE_IDS, "GP, TA, SRTP: null-space objective"
+    )
     form: int = choice_of(24, GP_FORMS, "GP: form of damping, (22), (23) or (24)")
     alpha1: float = number(0.05, 1e-9, 1e6, "", "GP (22), (23): weight of the objective's motion")
     alpha2: float = number(0.05, 0.0, 1e6, "", "GP (22): weight of the joint motion")
@@ -301,9 +317,9 @@ class SolverOptions:
         "rad or m", "objective posture: joint positions to stay close to; none: mid-range"
     )
     obstacle: tuple[float, ...] | None = vector(
-        "m", "objective obstacle: obstacle position x y z in the base frame"
+        "m", "AVOID, objective obstacle: obstacle position x y z in the base frame"
     )
-    influence: float = number(0.3, 1e-6, 1e6, "m", "objective obstacle: influence distance")
+    influence: float = number(0.3, 1e-6, 1e6, "m", "AVOID, objective obstacle: influence distance")
     D_max: float | None = optional_number(
         1e-9,
         1e9,

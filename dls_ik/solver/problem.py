@@ -197,11 +197,12 @@ def check_service(robot: RobotModel, choice: MethodChoice, options: SolverOption
             f"{about}: ta adds a row to the task and needs a redundant arm; {robot.n} joints and "
             f"{r} rows leave no redundancy"
         )
-    has_objective = choice.limits in (limits.GP, limits.TA)
-    if has_objective and options.objective == "obstacle" and options.obstacle is None:
+    has_objective = choice.limits in (limits.GP, limits.TA, limits.SRTP)
+    to_obstacle = has_objective and options.objective == "obstacle"
+    if (to_obstacle or choice.limits == limits.AVOID) and options.obstacle is None:
+        what = "objective 'obstacle'" if to_obstacle else "avoid"
         raise MethodError(
-            f"{about}: objective 'obstacle' needs the position of the obstacle: give "
-            "obstacle=(x, y, z)"
+            f"{about}: {what} needs the position of the obstacle: give obstacle=(x, y, z)"
         )
     if choice.is_gp and options.form == 22 and options.policy != "constant":
         raise MethodError(
@@ -209,6 +210,7 @@ def check_service(robot: RobotModel, choice: MethodChoice, options: SolverOption
             f"{options.policy!r}"
         )
     by_limits = choice.limits in (limits.JC, limits.JW, limits.TP, limits.CTP, limits.GWLN)
+    by_limits |= choice.limits in (limits.IDV, limits.CNS)
     by_limits |= has_objective and options.objective in _RANGE_OBJECTIVES
     if by_limits and not robot.limited.any():
         raise MethodError(

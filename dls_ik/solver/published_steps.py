@@ -3,8 +3,8 @@
 """Published methods that are not built in, as step functions for plug-ins.
 
 :func:`~dls_ik.solver.plugins.register_method` makes a method of a step function. Weighted damped
-least squares needs full weight matrices, which cannot be solver options. Numerical filtering by a
-running estimate needs the singular vectors of the previous step.
+least squares and the singularity-robust inverse need full weight matrices, which cannot be solver
+options. Numerical filtering by a running estimate needs the singular vectors of the previous step.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from dls_ik.errors import MethodError
 from dls_ik.solver.plugins import MEMORY, Step, StepState
 
 MAX_ASYMMETRY = 1e-9  # maximum relative asymmetry of a symmetric matrix due to rounding
+NEGLIGIBLE = 1e-12  # singular values up to this share of the largest one count as zero
 
 
 def weighted_damped(W1: ArrayLike, W2: ArrayLike) -> Step:
@@ -45,6 +46,48 @@ def weighted_damped(W1: ArrayLike, W2: ArrayLike) -> Step:
         stacked = np.vstack([A, np.eye(len(C2))])
         aim = np.concatenate([C1.T @ e, np.zeros(len(C2))])
         return np.asarray(np.linalg.solve(C2.T, np.linalg.lstsq(stacked, aim)[0]))
+
+    return step
+
+
+def singularity_robust(
+    lambda0: float, w_t: float, W1: ArrayLike | None = None, W2: ArrayLike | None = None
+) -> Step:
+    """Return the step function of the complete singularity-robust (SR) inverse.
+
+    The step is dq = (J^T W1 J + k W2)^-1 J^T W1 e with k = lambda0 (1 - w / w_t)^2 where the
+    manipulability w = sqrt(det(J J^T)) is below w_t, else 0 (Nakamura & Hanafusa 1986). With unit
+    weights the method is `jd` with the policy `manipulability`. With k = 0 the step is the limit
+    for small k: the weighted least-squares step of least weighted length.
+
+    Args:
+        lambda0: k at a singularity.
+        w_t: Manipulability from which the step is not damped.
+        W1: (r, r) weight of the scaled error; None: the identity.
+        W2: (n, n) weight of the joint motion; None: the identity.
+
+    Raises:
+        MethodError: If a number is not positive, or a weight is not symmetric and positive
+            definite. The returned function raises MethodError if J does not fit the weights.
+    """
+    for name, value in (("lambda0", lambda0), ("w_t", w_t)):
+        if not 0.0 < value < np.inf:
+            raise MethodError(f"{name} must be a positive number; got {value!r}")
+    given_C1 = None if W1 is None else _cholesky("W1", W1)
+    given_C2 = None if W2 is None else _cholesky("W2", W2)
+
+    def step(J: Array, e: Array, state: StepState) -> Array:
+        del state
+        C1 = np.eye(J.shape[0]) if given_C1 is None else given_C1
+        C2 = np.eye(J.shape[1]) if given_C2 is None else given_C2
+        if J.shape != (len(C1), len(C2)):
+            raise MethodError(f"J has shape {J.shape}; the weights are for {(len(C1), len(C2))}")
+        w = float(np.prod(np.linalg.svd(J)[1])) if J.shape[0] <= J.shape[1] else 0.0
+        k = lambda0 * (1.0 - w / w_t) ** 2 if w < w_t else 0.0
+        U, s, Vt = np.linalg.svd(np.linalg.solve(C2, (C1.T @ J).T).T, full_matrices=False)
+        kept = s > NEGLIGIBLE * s[0]
+        gain = np.divide(s, s * s + k, out=np.zeros_like(s), where=kept)
+        return np.asarray(np.linalg.solve(C2.T, Vt.T @ (gain * (U.T @ (C1.T @ e)))))
 
     return step
 

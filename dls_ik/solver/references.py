@@ -15,6 +15,10 @@ from dls_ik.solver.method import method_info
 # Papers by the short citation used in docstrings. A value has the BibTeX entry type, the authors,
 # the title, the journal or proceedings, the year, and further BibTeX fields.
 _PAPERS: dict[str, tuple[str, str, str, str, int, dict[str, str]]] = {
+    "Beeson & Ames 2015": (
+        "inproceedings", "Beeson, Patrick and Ames, Barrett",
+        "TRAC-IK: an open-source library for improved solving of generic inverse kinematics",
+        "IEEE-RAS International Conference on Humanoid Robots", 2015, {}),
     "Buss & Kim 2004": (
         "article", "Buss, Samuel R. and Kim, Jin-Su",
         "Selectively damped least squares for inverse kinematics",
@@ -29,6 +33,16 @@ _PAPERS: dict[str, tuple[str, str, str, str, int, dict[str, str]]] = {
         "inproceedings", "Chan, S. K. and Lawrence, P. D.",
         "General inverse kinematics with the error damped pseudoinverse",
         "IEEE International Conference on Robotics and Automation (ICRA)", 1988, {}),
+    "Chiaverini 1997": (
+        "article", "Chiaverini, Stefano",
+        "Singularity-robust task-priority redundancy resolution for real-time kinematic control "
+        "of robot manipulators", "IEEE Transactions on Robotics and Automation", 1997,
+        {"volume": "13", "pages": "398--410"}),
+    "Chiaverini, Siciliano & Egeland 1994": (
+        "article", "Chiaverini, Stefano and Siciliano, Bruno and Egeland, Olav",
+        "Review of the damped least-squares inverse kinematics with experiments on an industrial "
+        "robot manipulator", "IEEE Transactions on Control Systems Technology", 1994,
+        {"volume": "2", "pages": "123--134"}),
     "Colome & Torras 2012": (
         "inproceedings", "Colom{\\'e}, Adri{\\`a} and Torras, Carme",
         "Redundant inverse kinematics: experimental comparative review and two enhancements",
@@ -38,6 +52,11 @@ _PAPERS: dict[str, tuple[str, str, str, str, int, dict[str, str]]] = {
         "Overview of damped least-squares methods for inverse kinematics of robot manipulators",
         "Journal of Intelligent and Robotic Systems", 1995,
         {"volume": "14", "pages": "43--68", "doi": "10.1007/BF01254007"}),
+    "Dietrich, Albu-Schaeffer & Hirzinger 2012": (
+        "inproceedings", "Dietrich, Alexander and Albu-Sch{\"a}ffer, Alin and Hirzinger, Gerd",
+        "On continuous null space projections for torque-based, hierarchical, multi-objective "
+        "manipulation", "IEEE International Conference on Robotics and Automation (ICRA)", 2012,
+        {}),
     "Egeland et al. 1991": (
         "inproceedings", "Egeland, O. and Sagli, J. R. and Spangelo, I. and Chiaverini, S.",
         "A damped least-squares solution to redundancy resolution",
@@ -56,10 +75,26 @@ _PAPERS: dict[str, tuple[str, str, str, str, int, dict[str, str]]] = {
         "Kinematic control of redundant manipulators: generalizing the task-priority framework to "
         "inequality task", "IEEE Transactions on Robotics", 2011,
         {"volume": "27", "pages": "785--792"}),
+    "Kraft 1988": (
+        "techreport", "Kraft, Dieter", "A software package for sequential quadratic programming",
+        "DFVLR", 1988, {"number": "DFVLR-FB 88-28"}),
+    "Lee, Mansard & Park 2012": (
+        "article", "Lee, Jaemin and Mansard, Nicolas and Park, Jaeheung",
+        "Intermediate desired value approach for task transition of robots in kinematic control",
+        "IEEE Transactions on Robotics", 2012, {"volume": "28"}),
     "Liegeois 1977": (
         "article", "Li{\\'e}geois, Alain",
         "Automatic supervisory control of the configuration and behavior of multibody mechanisms",
         "IEEE Transactions on Systems, Man, and Cybernetics", 1977, {"volume": "7"}),
+    "Lloyd, Irani & Ahmadi 2022": (
+        "article", "Lloyd, Steffan and Irani, Rishad A. and Ahmadi, Mojtaba",
+        "Fast and robust inverse kinematics of serial robots using Halley's method",
+        "IEEE Transactions on Robotics", 2022,
+        {"volume": "38", "pages": "2768--2780", "doi": "10.1109/TRO.2022.3162954"}),
+    "Maciejewski & Klein 1985": (
+        "article", "Maciejewski, Anthony A. and Klein, Charles A.",
+        "Obstacle avoidance for kinematically redundant manipulators in dynamically varying "
+        "environments", "International Journal of Robotics Research", 1985, {"volume": "4"}),
     "Maciejewski & Klein 1988": (
         "article", "Maciejewski, Anthony A. and Klein, Charles A.",
         "Numerical filtering for the operation of robotic manipulators through kinematically "
@@ -81,6 +116,10 @@ _PAPERS: dict[str, tuple[str, str, str, str, int, dict[str, str]]] = {
         "factor for singularity-robust inverse kinematics",
         "Journal of Mechanical Science and Technology", 2008,
         {"volume": "22", "pages": "1330--1338"}),
+    "Powell 1978": (
+        "inproceedings", "Powell, M. J. D.",
+        "A fast algorithm for nonlinearly constrained optimization calculations",
+        "Numerical Analysis, Lecture Notes in Mathematics 630", 1978, {}),
     "Raunhardt & Boulic 2007": (
         "inproceedings", "Raunhardt, Daniel and Boulic, Ronan", "Progressive clamping",
         "IEEE International Conference on Robotics and Automation (ICRA)", 2007, {}),

@@ -171,6 +171,8 @@ TUNABLE = {  # options of each component of a method's name
     "odls": ("Delta",),
     "jf": ("lambda_max", "epsilon"),
     "nf": ("velocity_bound",),
+    "nfd": ("lambda_", "lambda_max", "epsilon"),
+    "quik": ("D_max", "lambda_"),
     "svf": ("nu", "sigma0"),
     "tpinv": ("truncation",),
     "sd": ("gamma_max",),
@@ -183,6 +185,9 @@ TUNABLE = {  # options of each component of a method's name
     "ta": ("objective", "mu", "w_c"),
     "tp": ("margin", "mu"),
     "ctp": ("margin",),
+    "idv": ("margin",),
+    "cns": ("margin",),
+    "srtp": ("objective", "mu"),
     "sns": ("largest_change",),
     "hqp": ("largest_change",),
     AUTO_METHOD: ("error_gain",),
@@ -576,11 +581,10 @@ def check_follows(method: str) -> str:
     """Check that a method can follow a target, and return its name.
 
     Raises:
-        MethodError: If the method is unknown, or is a method of KDL, which can only solve for a
-            pose.
+        MethodError: If the method is unknown, or can only solve for a pose.
     """
     choice = parse_method(method)
-    if choice.is_kdl:
+    if choice.follows_no_target:
         raise MethodError(f"method {choice.name!r} can only solve for poses; it follows no target")
     return choice.name
 

@@ -15,7 +15,12 @@ from ours import options_of
 
 from dls_ik import RobotModel, method_names
 
-NAMES = [name for name in method_names() if not name.startswith("kdl")]
+# Methods with parts, of which the oracle makes the steps; test_later_methods.py has the others.
+NAMES = [
+    name
+    for name in method_names()
+    if not name.startswith("kdl") and name not in ("sqp", "dual", "quik")
+]
 
 RNG = np.random.default_rng(17)
 ARMS = {
@@ -38,7 +43,7 @@ def combination(law, strategy, reach, bound):
 LEGAL = [
     combination(law, *others)
     for law, *others in product(LAWS, ("", *STRATEGIES), ("", *REACHES), ("", *BOUNDS))
-    if (law or any(others)) and is_legal(law, others[0], others[2])
+    if (law or any(others)) and is_legal(law, others[0], others[2]) and others[0] != "avoid"
 ]
 SAMPLE = sorted(set(Random(20).sample(LEGAL, 75)) - set(NAMES))
 
@@ -74,6 +79,16 @@ VARIANTS = [
     *(("gp+ed", {"objective": objective, **more}) for objective, more in OBJECTIVES.items()),
     *(("ta+dls", {"objective": objective, **more}) for objective, more in OBJECTIVES.items()),
     *(("gp+dls", {"objective": "centring", "form": form}) for form in (22, 23, 24)),
+    *(("srtp", {"objective": objective, **more}) for objective, more in OBJECTIVES.items()),
+    ("srtp+nfd", {"objective": "posture", "epsilon": 10.0, "lambda_max": 0.3}),
+    ("srtp+nfd+sdls", {"objective": "posture", "gamma_max": 0.1}),
+    *((f"avoid+{law}", {"obstacle": (0.1, 0.2, 0.3), "influence": influence})
+      for law, influence in (("jp", 0.9), ("jp", 0.3), ("dls", 0.9), ("svf", 0.9), ("lm", 2.0))),
+    ("avoid+nfd+max", {"obstacle": (0.1, 0.2, 0.3), "influence": 2.0, "epsilon": 3.0,
+                       "lambda_max": 0.3, "largest_change": 0.05}),
+    *((name, {"margin": 0.3, "mu": 0.5})
+      for name in ("idv", "idv+dls", "idv+svf", "cns", "cns+dls", "cns+svf", "cns+jt")),
+    ("nfd", {"lambda_": 0.1, "epsilon": 1.0, "lambda_max": 0.3}),
     ("gp+jd+max", {"form": 22, "objective": "posture", "alpha1": 0.3, "alpha2": 0.2}),
     ("gp+jd", {"form": 23, "objective": "posture", "policy": "velocity", "velocity_bound": 2.0}),
     ("ta+ied", {"objective": "centring", "w_c": 0.3}),
@@ -141,8 +156,11 @@ def slack(name, options, oracle, dq):
     """
     o = options_of(name, **options)
     close = min(max(1e-10, 1e-16 * np.linalg.cond(oracle.last_J) ** 2), 1e-6)
-    if oracle.parts.strategy in ("gp", "ta") and o.objective in ("manipulability", "obstacle"):
-        close = max(close, 1e-8)
+    by_differences = o.objective in ("manipulability", "obstacle")
+    if oracle.parts.strategy == "avoid" or (
+        oracle.parts.strategy in ("gp", "ta", "srtp") and by_differences
+    ):
+        close = max(close, 1e-7 if oracle.parts.strategy in ("avoid", "srtp") else 1e-8)
     close = 5e-3 if o.policy == "optimal" else close
     return close * max(1e-3, np.abs(dq).max(), oracle.size)
 
@@ -154,8 +172,8 @@ def suits(name, options, robot, rows=6):
     by_limits = options.get("objective", "limits") in ("limits", "centring")
     if strategy == "ta" and robot.n <= rows:
         return False
-    needs = strategy in ("jw", "jc", "tp", "ctp", "gwln") or (
-        strategy in ("gp", "ta") and by_limits
+    needs = strategy in ("jw", "jc", "tp", "ctp", "gwln", "idv", "cns") or (
+        strategy in ("gp", "ta", "srtp") and by_limits
     )
     return limited or not needs
 

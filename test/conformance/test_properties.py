@@ -23,6 +23,7 @@ SINGULAR = {
 OFFSETS = [0.0, *(sign * 10.0**k for k in range(-12, -2, 3) for sign in (-1.0, 1.0))]
 FEW_OFFSETS = [0.0, 1e-12, -1e-8, 1e-4]
 COMBINED = [*NAMES, *SAMPLE]
+LIMIT_STRATEGIES = ("tp", "ctp", "idv", "cns")
 
 
 def parts(case):
@@ -31,7 +32,7 @@ def parts(case):
 
 def stays(case):
     """Return whether the method rests at the target; methods with an objective do not."""
-    return parts(case).strategy not in ("gp", "ta")
+    return parts(case).strategy not in ("gp", "ta", "srtp", "avoid")
 
 
 def descends(case):
@@ -46,7 +47,7 @@ def descends(case):
     """
     law, strategy, reach, bound = parts(case)
     exact = law == "jp" and bound in ("none", "max", "norm")
-    if strategy in ("gp", "ta"):
+    if strategy in ("gp", "ta", "srtp", "avoid"):
         return exact and reach != "clamp"
     if strategy in ("jw", "gwln") and bound in ("sd", "sdls"):
         return False
@@ -59,7 +60,7 @@ def test_step_at_the_target_is_zero(case):
     name, options = case
     rng = np.random.default_rng(4)
     places = [(robot, placed(robot, "inside", rng)[0]) for robot in (WAM, ARMS["3"], ARMS["9"])]
-    if parts(case).strategy not in ("tp", "ctp"):
+    if parts(case).strategy not in LIMIT_STRATEGIES:
         places += SINGULAR.values()
     for robot, q in places:
         if suits(name, options, robot):
@@ -67,7 +68,7 @@ def test_step_at_the_target_is_zero(case):
             np.testing.assert_array_equal(dq, 0.0)
 
 
-@pytest.mark.parametrize("strategy", ["gp", "ta"])
+@pytest.mark.parametrize("strategy", ["gp", "ta", "srtp"])
 @pytest.mark.parametrize("objective", ["limits", "centring", "manipulability", "posture"])
 def test_objective_at_the_target_moves_only_in_the_null_space(strategy, objective):
     q, J, _, _ = generic(WAM, np.random.default_rng(14))
@@ -183,9 +184,9 @@ def test_ctp_does_not_jump_anywhere_in_a_margin(law):
     assert jumps.max() < 0.03 * (np.linalg.norm(path[0] - path[-1]) + np.linalg.norm(path[0]))
 
 
-@pytest.mark.parametrize("name", [n for n in COMBINED if parts_of(n).strategy in ("tp", "ctp")])
-def test_tp_and_ctp_equal_the_plain_method_away_from_limits(name):
-    words = [word for word in name.split("+") if word not in ("tp", "ctp")]
+@pytest.mark.parametrize("name", [n for n in COMBINED if parts_of(n).strategy in LIMIT_STRATEGIES])
+def test_limit_strategies_equal_the_plain_method_away_from_limits(name):
+    words = [word for word in name.split("+") if word not in LIMIT_STRATEGIES]
     plain = "+".join(words) or "jp"
     assert options_of(plain) == options_of(name)
     rng = np.random.default_rng(8)

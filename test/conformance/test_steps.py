@@ -49,7 +49,7 @@ def test_step_of_every_method_matches_the_oracle(case):
 
 
 @pytest.mark.parametrize(
-    "name", [n for n in NAMES if parts_of(n).strategy in ("none", "ctp", *CLIPPING)]
+    "name", [n for n in NAMES if parts_of(n).strategy in ("none", "ctp", "idv", "cns", *CLIPPING)]
 )
 def test_following_step_matches_the_oracle(name):
     for arm in ("wam", "6 and a follower", "9"):

@@ -17,7 +17,10 @@ from dls_ik.solver.method import KDL_METHODS, long_name, method_info, parse_meth
 from dls_ik.solver.options import solver_options
 
 WAM = RobotModel.wam()
-STRATEGIES = ("", "jw", "gp", "jc", "ta", "gwln", "tp", "ctp", "sns", "hqp")
+STRATEGIES = (
+    *("", "jw", "gp", "jc", "ta", "gwln", "tp", "ctp", "sns", "hqp"),
+    *("srtp", "avoid", "idv", "cns"),
+)
 REACHES = ("", "clamp", "halve")
 BOUNDS = ("", "max", "norm", "sd", "sdls", "sdls_near", "jp_near")
 PARTS = [part for room in (LAWS, STRATEGIES, REACHES, BOUNDS) for part in room if part != "svf+ed"]
@@ -57,6 +60,7 @@ def test_combinations_have_one_name_in_any_order_and_case_or_are_refused():
         brought |= {"alpha": 0.2} if strategy == "gwln" else {}
         largest = {"sdls": math.pi / 4, "sdls_near": math.pi / 4, "jp_near": 1e6}
         brought |= {"gamma_max": largest[bound]} if bound in largest else {}
+        brought |= {"objective": "centring"} if strategy == "srtp" else {}
         brought |= {"dls": {"lambda_": 0.1}, "odls": {"policy": "optimal"}}.get(law, {})
         assert dict(choice.defaults) == brought
         mixed = random.sample(words, len(words))

@@ -8,7 +8,12 @@ import pytest
 from dls_ik import IkSolver, RobotModel
 from dls_ik.errors import MethodError
 from dls_ik.solver.plugins import MEMORY, StepState, register_method
-from dls_ik.solver.published_steps import running_filter, updated_singular_vector, weighted_damped
+from dls_ik.solver.published_steps import (
+    running_filter,
+    singularity_robust,
+    updated_singular_vector,
+    weighted_damped,
+)
 from dls_ik.solver.stepper import Stepper
 
 
@@ -101,3 +106,34 @@ def test_registered_steps_become_methods(own_plugins):
     T = robot.fk(np.full(7, 0.4))
     for name in ("weighted", "running"):
         assert IkSolver(robot, name, timeout=10.0).solve(T, np.full(7, 0.35)).success
+
+
+@pytest.mark.parametrize(("r", "n"), [(2, 3), (6, 7)])
+def test_singularity_robust_inverse_is_weighted_and_damped_by_the_manipulability(rng, r, n):
+    W1, W2 = random_spd_matrix(rng, r), random_spd_matrix(rng, n)
+    J, e = rng.normal(size=(r, n)), rng.normal(size=r)
+    w = np.sqrt(np.linalg.det(J @ J.T))
+    k = 0.3 * (1.0 - w / (2.0 * w)) ** 2
+    expected = np.linalg.solve(J.T @ W1 @ J + k * W2, J.T @ W1 @ e)
+    step = singularity_robust(0.3, 2.0 * w, W1, W2)(J, e, state(n))
+    np.testing.assert_allclose(step, expected, atol=1e-9)
+    undamped = singularity_robust(0.3, 0.5 * w, W1, W2)(J, e, state(n))
+    np.testing.assert_allclose(J @ undamped, e, atol=1e-9)
+    slack = np.linalg.inv(W2) @ J.T  # W2 dq is in the row space of J: the weighted length is least
+    np.testing.assert_allclose(slack @ np.linalg.lstsq(slack, undamped)[0], undamped, atol=1e-9)
+
+
+def test_singularity_robust_inverse_without_weights_is_policy_manipulability(rng):
+    robot = RobotModel.wam()
+    options = {"policy": "manipulability", "lambda0": 0.2, "w_t": 10.0}
+    stepper = Stepper(robot, "jd", rng.uniform(-1.0, 1.0, 7), **options)
+    J, e = stepper.jacobian(), rng.normal(size=6)
+    found = singularity_robust(0.2, 10.0)(J, e, state(7))
+    np.testing.assert_allclose(found, stepper.step_for(e, J), atol=1e-10)
+
+
+def test_numbers_of_the_singularity_robust_inverse_are_positive():
+    with pytest.raises(MethodError, match=r"w_t must be a positive number; got 0\.0"):
+        singularity_robust(0.1, 0.0)
+    with pytest.raises(MethodError, match=r"the weights are for \(2, 7\)"):
+        singularity_robust(0.1, 1.0, np.eye(2))(np.zeros((6, 7)), np.zeros(6), state(7))
