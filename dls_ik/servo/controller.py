@@ -904,7 +904,9 @@ class Controller:
         else:
             condition = self._condition.update(now, tracked.step, self._sigma0)
             output = self._tracking_output(T_d, tracked, condition, now)
-        if max(map(abs, output.velocity.tolist())) > MAX_REST_SPEED:
+        known = None if tracked is None else tracked.direct
+        speed = max(map(abs, output.velocity.tolist())) if known is None else known.speed
+        if speed > MAX_REST_SPEED:
             self._rest = self._rest.with_motion(now, target is not None)
         return output
 
@@ -943,36 +945,37 @@ class Controller:
                 local motion; otherwise FOLLOWING.
             now: Current time [s].
         """
-        q, step, target = self.command, tracked.step, self._stream.target
-        errors = None
+        tracker, step, target = self._tracker, tracked.step, self._stream.target
+        limiter, local_ik, guard = tracker.limiter, tracker.local_ik, tracker.guard
+        q, velocity, errors = limiter.q.copy(), limiter.v.copy(), None
         position = rotation = math.nan
         if isinstance(target, TipTargets) and T_d is not None:
-            errors = self._tracker.local_ik.frame_errors(q, T_d)
+            errors = local_ik.frame_errors(q, T_d)
             position, rotation = errors.max(axis=0).tolist()
         elif T_d is not None:
-            position, rotation = tracked.errors or self._errors(step, q, T_d)
+            direct = tracked.direct
+            position, rotation = direct.errors if direct else self._errors(step, q, T_d)
         state = condition if tracked.state is ServoState.FOLLOWING else tracked.state
-        if self._tracker.local_ik.is_reached(position, rotation):
+        if local_ik.is_reached(position, rotation):
             state = ServoState.REACHED
         reason = tracked.reason if state is tracked.state else ""
-        pair = self._tracker.limiting_pair
+        pair = None if guard is None else tracker.limiting_pair
         if pair is not None and state in STATES_LIMITED_BY_PAIR:
             state, reason = ServoState.NEAR_COLLISION, str(pair)
-            if not max(map(abs, self._tracker.limiter.v.tolist())) > MAX_REST_SPEED:
+            if not max(map(abs, velocity.tolist())) > MAX_REST_SPEED:
                 state = ServoState.BLOCKED
         if state is ServoState.NEAR_SINGULARITY:
-            reason = self._tracker.local_ik.singularity_note
+            reason = local_ik.singularity_note
         least, greatest = step.least_singular_value, step.greatest_singular_value
         message, note = state.message(reason), self._stream.reason
         if isinstance(target, TrajectoryTarget):
             note = note or target.note
         tips: tuple[TipStatus, ...] = ()
         if isinstance(target, TipTargets) and errors is not None:
-            is_reached = self._tracker.local_ik.is_reached
-            tips = target.statuses(now, state, errors, is_reached)
+            tips = target.statuses(now, state, errors, local_ik.is_reached)
         return ServoOutput(
             q,
-            self.velocity,
+            velocity,
             state,
             f"{message}; {note}" if note else message,
             None if T_d is None else T_d.copy(),
@@ -982,7 +985,7 @@ class Controller:
             math.inf if least == 0.0 else greatest / least,
             step.limit_activation,
             math.nan if target is None else now - target.sampled,
-            self._nearest,
+            None if guard is None else guard.nearest,
             tips,
         )
 

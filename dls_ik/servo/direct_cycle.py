@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from dls_ik import compat
@@ -32,24 +34,36 @@ class DirectCycle:
 
     def __init__(self, local_ik: LocalIk, limiter: AccelerationLimiter) -> None:
         self._local_ik, self._limiter = local_ik, limiter
+        # Returns whether the command must slow down first, so that the limiter must move it.
+        self.is_too_fast = limiter.is_too_fast
         parts = cycle.CycleParts(*local_ik.records(), *limiter.records())
-        self._parts, self._run = boxed(parts), compat.EntryPoint(cycle.run_cycle)
+        self._parts = boxed(parts)
+        self._run: Callable[..., None] | None = None  # the kernel, set in the first cycle
         self._shape = cycle.CYCLE_ROWS, local_ik.robot.n
         self._figures = np.zeros(cycle.CYCLE_FIGURES)
         self.errors, self.gap, self.motion, self.speed = (0.0, 0.0), 0.0, 0.0, 0.0
-
-    def is_too_fast(self) -> bool:
-        """Return whether the command must slow down first, so that the limiter must move it."""
-        return self._limiter.is_too_fast()
 
     def advance(self, T_d: Array, dt: float) -> ServoStep:
         """Make a step toward a target pose T_d (4, 4), and move the command, for `dt` [s]."""
         local_ik, limiter, rows = self._local_ik, self._limiter, np.empty(self._shape)
         T_d = np.ascontiguousarray(T_d, dtype=float)  # usually makes no copy
         local_ik.prepare(dt)
-        self._run(self._parts, T_d, dt, limiter.q, limiter.rate, rows, self._figures)
-        q_r, activation, q, v, rate = rows
+        arguments = self._parts, T_d, dt, limiter.q, limiter.rate, rows, self._figures
+        if self._run is None:
+            self._run = compat.numba_entry(cycle.run_cycle, arguments)
+        self._run(*arguments)
+        q_r, activations, q, v, rate = rows
         limiter.enter(q, v, rate, dt)
-        position, rotation, least, greatest, *rest = self._figures.tolist()
-        self.errors, self.gap, self.motion, self.speed = (rest[0], rest[1]), *rest[2:]
-        return ServoStep(q_r, position, rotation, least, greatest, activation)
+        (
+            position,
+            rotation,
+            least,
+            greatest,
+            command_position,
+            command_rotation,
+            self.gap,
+            self.motion,
+            self.speed,
+        ) = self._figures.tolist()
+        self.errors = command_position, command_rotation
+        return ServoStep(q_r, position, rotation, least, greatest, activations)

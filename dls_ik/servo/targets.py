@@ -280,6 +280,7 @@ class PoseTarget:
         # Poses (4, 4) of the current run, with their times of sampling and of arrival [s]
         self._recent: deque[tuple[Array, float, float]] = deque(maxlen=MIN_STREAM_POSES + 1)
         self._motion: StreamMotion | None = None  # computed from the recent poses if needed
+        self._velocity: Array | None = None  # (6,) between the last two poses, computed if needed
         self._first_use: float | None = None  # [s] first cycle that used the newest pose
         self.arrived = self.sampled = self._changed = -math.inf
         self._count = 0  # poses of the current run
@@ -308,7 +309,7 @@ class PoseTarget:
             self._recent.clear()
         self._recent.append((T, sampled, now))
         self._T, self.arrived, self.sampled = T, now, sampled
-        self._motion = self._first_use = None
+        self._motion = self._velocity = self._first_use = None
 
     def pose(self, now: float, dt: float, tip: Callable[[], Array]) -> Array:
         """Return the newest pose (4, 4), or the pose to which the stream has probably moved.
@@ -324,8 +325,10 @@ class PoseTarget:
         if self.feed_forward and ahead == 0.0:
             T_a, sampled_a, arrived_a = self._recent[-2]
             T_b, sampled_b, arrived_b = self._recent[-1]
-            velocity = velocity_between(T_a, T_b, sampled_b - sampled_a, self.timeout)
             ahead = min(max(now - sampled_b, 0.0), MAX_EXTRAPOLATION * (arrived_b - arrived_a))
+            if self._velocity is None:
+                self._velocity = velocity_between(T_a, T_b, sampled_b - sampled_a, self.timeout)
+            velocity = self._velocity
         return moved(self._T, velocity * ahead) if ahead > 0.0 else self._T
 
     def _missing_motion(self, now: float) -> tuple[Array, float]:

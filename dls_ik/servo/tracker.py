@@ -109,8 +109,7 @@ class Tracked(NamedTuple):
     state: ServoState
     step: ServoStep
     reason: str = ""
-    # Position error [m] and rotation error [rad] of the command; None: not computed yet
-    errors: tuple[float, float] | None = None
+    direct: DirectCycle | None = None  # has the figures of this cycle; None: not computed yet
 
 
 class Tracker:
@@ -262,10 +261,10 @@ class Tracker:
             return Tracked(ServoState.STALLED, self.local_ik.stay(), NO_SPEED)
         if isinstance(target, TrajectoryTarget):
             T_d = self._prepare_trajectory(target, T_d)
-        else:
+        elif self._plan is not None:
             self._cancel_plan()
         reference, tracked = self._track(T_d, target, now, dt)
-        gap = None if self._direct is None or tracked.errors is None else self._direct.gap
+        gap = None if tracked.direct is None else tracked.direct.gap
         if not self._blocked.update(now, reference, self.limiter.q, gap):
             return tracked
         away = np.abs(reference - self.limiter.q)
@@ -313,17 +312,17 @@ class Tracker:
         if target.is_velocity:
             self.local_ik.continue_from(self.limiter.q)
         guide = target.guide(now) if isinstance(target, TrajectoryTarget) else None
-        step, moved, errors = self._advance(T_d, dt, guide)
+        step, moved, direct = self._advance(T_d, dt, guide)
         is_stalled = self._stall.update(now, self._error(step), step.q, T_d, moved)
         if not is_stalled or self.local_ik.is_reached(step.position_error, step.rotation_error):
-            return step.q, Tracked(ServoState.FOLLOWING, step, "", errors)
+            return step.q, Tracked(ServoState.FOLLOWING, step, "", direct)
         if is_static and self._stall.has_lasted(now):
             self._resting_target = T_d.copy()
         return step.q, self._handle_stall(T_d, is_static, step)
 
     def _advance(
         self, T_d: Array, dt: float, guide: Array | None
-    ) -> tuple[ServoStep, float, tuple[float, float] | None]:
+    ) -> tuple[ServoStep, float, DirectCycle | None]:
         """Take a step of local motion, and move the command toward its result.
 
         Args:
@@ -333,12 +332,12 @@ class Tracker:
                 the step starts from the present reference.
 
         Returns:
-            The step, the largest motion of a joint of the reference [rad or m], and the errors of
-            the command [m, rad] if they are known.
+            The step, the largest motion of a joint of the reference [rad or m], and the figures of
+            the cycle if they are known.
         """
         direct = self._direct
         if direct is not None and guide is None and not direct.is_too_fast():
-            return direct.advance(T_d, dt), direct.motion, direct.errors
+            return direct.advance(T_d, dt), direct.motion, direct
         if self.guard is not None:
             self.local_ik.near = self.guard.near if self.guard.state.pairs.names else None
         before = self.local_ik.q
