@@ -36,7 +36,7 @@ MAX_SPEED = 1e3  # [m/s, rad/s] bound on each component of a twist
 RUN_IN_SHARE = 0.25  # duration of the motion between centre and circle, relative to a period
 PLANE_AXES = {"xy": (0, 1), "xz": (0, 2), "yz": (1, 2)}  # indices of the axes of each plane
 GREEN_STATES = ("FOLLOWING", "REACHED", "JOINT_MOTION")  # states shown in green
-TOPIC_SUFFIXES = (".bag", ".mcap")  # of recordings of the topics of the node
+TOPIC_SUFFIXES = (".bag", ".mcap")  # recordings of topics
 
 
 @click.command(

@@ -30,8 +30,8 @@ from dls_ik.teleop import Device, DeviceState, Teleop, TeleopCommand, TeleopConf
 from dls_ik.teleop.device import Control
 
 TELEOP_NODE_NAME = "dls_ik_teleop"
-STARTING_NODE_NAME = "dls_ik_teleop_start"  # while it looks for another teleoperation
-DISCOVERY_TIME = 0.3  # [s] time from the discovery of one node to the discovery of all others
+STARTING_NODE_NAME = "dls_ik_teleop_start"  # name until no other teleoperation is found
+NAMES_TIME = 0.3  # [s] time from the discovery of one node to the discovery of all others
 MAX_ROWS = 100  # minimum number of tip poses that the monitor keeps
 ARM_TIMEOUT = 0.5  # [s] time without a tip pose after which the arm counts as lost
 GRAPH_PERIOD = 1.0  # [s] period of the search for other publishers and other teleop nodes
@@ -87,7 +87,7 @@ def _refuse_second(namespace: str, node: str, patience: float) -> None:
         space, names = own.node.get_namespace(), own.node.get_node_names_and_namespaces
         wait_until(lambda: (node, space) in names(), time.monotonic() + patience)
         sought = TELEOP_NODE_NAME, space
-        if wait_until(lambda: sought in names(), time.monotonic() + DISCOVERY_TIME):
+        if wait_until(lambda: sought in names(), time.monotonic() + NAMES_TIME):
             raise SecondTeleopError(_rival_words(*sought))
 
 

@@ -280,7 +280,7 @@ class PoseTarget:
         # Poses (4, 4) of the current run, with their times of sampling and of arrival [s]
         self._recent: deque[tuple[Array, float, float]] = deque(maxlen=MIN_STREAM_POSES + 1)
         self._motion: StreamMotion | None = None  # computed from the recent poses if needed
-        self._velocity: Array | None = None  # (6,) between the last two poses, computed if needed
+        self._velocity: Array | None = None  # (6,) mean twist between the last two poses
         self._first_use: float | None = None  # [s] first cycle that used the newest pose
         self.arrived = self.sampled = self._changed = -math.inf
         self._count = 0  # poses of the current run
