@@ -447,8 +447,8 @@ def _check_combination(choice: MethodChoice) -> None:
     if choice.limits in by_joint and choice.step in by_direction:
         raise MethodError(
             f"method {choice.name!r}: sd, sdls, sdls_near and jp_near bound each singular "
-            f"direction of one inverse, but {by_joint[choice.limits]} changes the step afterwards; use the "
-            "step bound max or norm"
+            f"direction of one inverse, but {by_joint[choice.limits]} changes the step afterwards; "
+            "use the step bound max or norm"
         )
 
 
