@@ -307,7 +307,6 @@ class StreamOutcome(NamedTuple):
     end: float  # end of the stream on the steady clock [s]
     sent: int  # number of sent targets
     rows: list[CycleRow]  # rows received during the stream
-    started: float  # start of the stream on the system clock [s since 1970]
 
 
 def stream_poses(
@@ -399,7 +398,7 @@ def run_stream(
     """
     monitor = publisher.monitor
     first, publisher.sent = len(monitor.rows), 0
-    begin, started = time.monotonic(), time.time()
+    begin = time.monotonic()
     reached, refused, lost, interrupted = False, "", False, False
     try:
         for t in messages:
@@ -418,17 +417,9 @@ def run_stream(
     if not reached:
         with ignore_sigint():  # a second Ctrl-C must not keep the arm from being stopped
             publisher.stop()
-    return StreamOutcome(
-        reached if has_goal else None,
-        refused,
-        lost,
-        interrupted,
-        begin,
-        end,
-        publisher.sent,
-        rows,
-        started,
-    )
+    has_reached = reached if has_goal else None
+    sent = publisher.sent
+    return StreamOutcome(has_reached, refused, lost, interrupted, begin, end, sent, rows)
 
 
 @contextmanager
