@@ -19,6 +19,8 @@ from dls_ik.solver.problem import build_details, build_problem
 
 WAM = RobotModel.wam()
 STEPPED = tuple(name for name in method_names() if not name.startswith("kdl"))  # not by PyKDL
+WHOLE = ("sqp", "dual", "quik")  # no combinations of parts; the oracle does not know them
+FOLLOWING = tuple(name for name in STEPPED if name not in ("sqp", "dual"))  # follow targets
 
 
 def serves(name, robot):

@@ -8,7 +8,7 @@ from random import Random
 
 import numpy as np
 from arms import random_arm
-from kernels import WAM
+from kernels import WAM, WHOLE
 from laws import LAWS, is_legal
 from oracle_ik import BOUNDS, REACHES, STRATEGIES, Oracle, parts_of
 from ours import options_of
@@ -16,11 +16,7 @@ from ours import options_of
 from dls_ik import RobotModel, method_names
 
 # Methods with parts, of which the oracle makes the steps; test_later_methods.py has the others.
-NAMES = [
-    name
-    for name in method_names()
-    if not name.startswith("kdl") and name not in ("sqp", "dual", "quik")
-]
+NAMES = [name for name in method_names() if not name.startswith("kdl") and name not in WHOLE]
 
 RNG = np.random.default_rng(17)
 ARMS = {
@@ -86,7 +82,7 @@ VARIANTS = [
       for law, influence in (("jp", 0.9), ("jp", 0.3), ("dls", 0.9), ("svf", 0.9), ("lm", 2.0))),
     ("avoid+nfd+max", {"obstacle": (0.1, 0.2, 0.3), "influence": 2.0, "epsilon": 3.0,
                        "lambda_max": 0.3, "largest_change": 0.05}),
-    *((name, {"margin": 0.3, "mu": 0.5})
+    *((name, {"margin": 0.24, "mu": 0.5})
       for name in ("idv", "idv+dls", "idv+svf", "cns", "cns+dls", "cns+svf", "cns+jt")),
     ("nfd", {"lambda_": 0.1, "epsilon": 1.0, "lambda_max": 0.3}),
     ("gp+jd+max", {"form": 22, "objective": "posture", "alpha1": 0.3, "alpha2": 0.2}),

@@ -153,6 +153,8 @@ def test_dual_solves_what_neither_solver_solves_alone():
     dual = solver.solve_batch(goals, starts)
     assert dual.success.all()
     assert (WAM.clip(dual.q) == dual.q).all()
+    by_threads = solver.solve_batch(goals, starts, threads=2)
+    np.testing.assert_array_equal(by_threads.q, dual.q)
     one = IkSolver(WAM, "dual", max_restarts=0).solve_batch(goals, starts)
     two = IkSolver(WAM, "dual", max_restarts=1).solve_batch(goals, starts)
     sqp = IkSolver(WAM, "sqp", stall_count=10, stall_ratio=0.99).solve_batch(goals, starts)

@@ -10,7 +10,7 @@ from arms import random_arm
 from drive import BENT, DT, WAM, Drive, assert_limits
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from kernels import STEPPED, serves
+from kernels import FOLLOWING, serves
 from robots import joint, urdf
 from scaled import scaled, scaled_poses
 
@@ -54,7 +54,7 @@ def run_random_targets(rng, drive, count=8):
 
 @pytest.mark.slow
 @settings(max_examples=12)
-@given(KINDS, SEEDS, st.floats(1e-3, 0.05), st.sampled_from(STEPPED), st.booleans())
+@given(KINDS, SEEDS, st.floats(1e-3, 0.05), st.sampled_from(FOLLOWING), st.booleans())
 def test_any_arm_and_method_keep_limits(kinds, seed, dt, method, outside):
     rng = np.random.default_rng(seed)
     robot = random_arm(rng, "revolute", *kinds)

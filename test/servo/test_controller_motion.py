@@ -187,7 +187,8 @@ ARMS = {
         np.array([0.0, -0.4, 0.0, -2.0, 0.0, 1.6, 0.8]),
     ),
 }
-ROUGH = {"clamp", "halve", "gp", "jt", "tpinv", "ta", "kdl_lma", "kdl_nr", "kdl_nr_jl"}
+ROUGH = {"clamp", "halve", "gp", "srtp", "jt", "tpinv", "ta", "quik"}
+ROUGH |= {"kdl_lma", "kdl_nr", "kdl_nr_jl", "sqp", "dual"}  # follow no target
 CALM = [name for name in method_names() if not ROUGH & set(name.split("+"))]
 
 

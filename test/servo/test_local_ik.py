@@ -8,7 +8,7 @@ from arms import random_arm
 from drive import BENT, DT, WAM, reversals
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from kernels import STEPPED, serves
+from kernels import FOLLOWING, serves
 from oracle import rigid
 
 from dls_ik import RobotModel
@@ -75,7 +75,7 @@ def assert_step_allowed(robot: RobotModel, before: np.ndarray, after: np.ndarray
     st.lists(st.sampled_from(["revolute", "continuous", "prismatic", "mimic"]), max_size=7),
     st.integers(0, 2**32 - 1),
     st.floats(1e-4, 0.1),
-    st.sampled_from(STEPPED),
+    st.sampled_from(FOLLOWING),
 )
 def test_any_arm_keeps_limits(kinds, seed, dt, method):
     rng = np.random.default_rng(seed)

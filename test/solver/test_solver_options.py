@@ -199,8 +199,8 @@ def test_default_options_are_the_published_values():
         options = solver_options(method)
         assert options.position_tolerance == options.rotation_tolerance == 1e-6
         assert options.rotation_weight == 0.5  # 2 rad = 1 m
-        assert options.max_restarts == (None if method == "auto" else 0)
-        if {"ta", "gwln", "dls"} & set(method.split("+")):
+        assert options.max_restarts == (None if method in ("auto", "dual") else 0)
+        if {"ta", "gwln", "dls", "quik", "sdls"} & set(method.split("+")):
             continue  # tested in test_method_names
         assert {name: getattr(options, name) for name in published} == published
         assert options.error_gain == (0.1 if method == "auto" else 0.5)
