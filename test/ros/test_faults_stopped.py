@@ -6,12 +6,12 @@ import signal
 import subprocess
 import sys
 import time
-from itertools import count, pairwise
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from jtc import TrajectoryController
-from ros_faulted import PATIENCE, PERIOD, Rig
+from ros_faulted import PERIOD, Rig
 from ros_streamer import ALONE, HOME, TARGET_TIMEOUT, points, positions, seconds
 from ros_wam import WAM
 from ros_watched import ACCELERATION, pose, shifted
@@ -129,6 +129,19 @@ def test_single_pose_is_reached_after_sigstop(rig):
 
 
 SHORT = (0.05, 0.1, 0.15)  # [s]
+MAX_ROUNDS = 100  # maximum number of rounds of stops, instead of a time
+
+
+def pause(rig, duration):
+    """Stop the node for a time [s].
+
+    Another process continues the node: on a busy machine a client that sends targets meanwhile was
+    late by 5 s, and the node received none of its later targets.
+    """
+    pid = rig.node.process.pid
+    stop = f"kill -STOP {pid}; sleep {duration}; kill -CONT {pid}"
+    with subprocess.Popen(["sh", "-c", stop]) as shell:
+        rig.client.spin_until(lambda: shell.poll() is not None, what="the end of the pause")
 
 
 def pauses(rig):
@@ -160,18 +173,18 @@ def test_arm_continues_on_the_published_stop_after_a_short_sigstop(private_domai
         given["jerk"] = jerk
     with Rig("pauses", **given) as rig:
         rig.stream()
-        found, begin = [], time.monotonic()
-        while len(found) < 6:
-            assert time.monotonic() < begin + PATIENCE, "pauses in motion"
+        found = []
+        for _ in range(MAX_ROUNDS):  # a busy machine makes some pauses too long
+            if len(found) >= 6:
+                break
             rig.follows()
             del rig.trajectories[:]
             for gap in SHORT:
                 rig.until(lambda: np.abs(rig.commands[-1].velocity).max() > 0.2, "motion")
-                rig.node.process.send_signal(signal.SIGSTOP)
-                rig.client.spin_for(gap)
-                rig.node.process.send_signal(signal.SIGCONT)
+                pause(rig, gap)
                 rig.client.spin_for(0.2)
             found += pauses(rig)
+        assert len(found) >= 6, "pauses in motion"
         for gap, q, sent in found:
             assert len(sent.points) > 1
             times, *rows = points(sent)
@@ -215,21 +228,18 @@ def test_load_and_repeated_sigstops_keep_all_limits(private_domain, given):
     with Rig("paused", feedback_mode="none", initial_positions=HOME.tolist(), **given) as rig:
         load = [subprocess.Popen(busy) for _ in range(2)]
         try:
-            begin = time.monotonic()
-            for k in count():
+            for k in range(MAX_ROUNDS):
                 if k >= 6 and ways(rig) > 0.3:
                     break
-                assert time.monotonic() < begin + PATIENCE, "the arm moves"
                 rig.targets.publish(pose(near_a_limit if k % 2 else WAM.fk(HOME)))
                 rig.client.spin_for(0.3)
                 for gap in (0.005, 0.02, 0.1):
-                    rig.node.process.send_signal(signal.SIGSTOP)
-                    rig.client.spin_for(gap)
-                    rig.node.process.send_signal(signal.SIGCONT)
+                    pause(rig, gap)
                     rig.client.spin_for(0.05)
         finally:
             for process in load:
                 process.kill()
                 process.wait()
+        assert ways(rig) > 0.3, "the arm moves"
         rig.assert_limits()
         rig.assert_alive()
