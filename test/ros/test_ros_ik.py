@@ -295,6 +295,8 @@ def test_read_request_keeps_only_used_fields_and_leaves_the_message(arm):
     assert len(serialize_message(request.poses[0])) + len(str(request.state)) < 2000
     note = answer_ik(message, arm, CURRENT, Frames()).message
     assert "degrees of freedom are ignored; attached objects are ignored" in note
+    assert "unknown joints in robot_state are ignored: 'foreign_0', 'foreign_1'" in note
+    assert "and 19997 more" in note
     assert message == before
 
 

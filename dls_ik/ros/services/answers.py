@@ -32,7 +32,7 @@ from dls_ik.solver import IkResult, Status
 from dls_ik.solver.calls import pose_slices
 from dls_ik.solver.solver import CLEARANCE_SOLVE_TYPE
 from dls_ik.solver.task import too_few_joints
-from dls_ik.text import listing, quoted
+from dls_ik.text import listing, quoted, scaled
 
 MAX_FK_LINKS = 1000  # maximum number of links per request, unless the robot has more links
 POSITION_ONLY = (
@@ -142,7 +142,7 @@ def _success(result: IkResult) -> str:
 
 def failure_words(result: IkResult) -> str:
     """Return why a result is not a solution, for the message of a response."""
-    reason, time_spent = result.status.explanation, f"solver time {1e3 * result.duration:.3g} ms"
+    reason, time_spent = result.status.explanation, f"solver time {scaled(result.duration, 's', 3)}"
     if result.pair_in_the_way is not None:
         pair = " and ".join(map(quoted, result.pair_in_the_way))
         return f"{reason}, most often of {pair}; {time_spent}"
@@ -186,7 +186,8 @@ def answer_fk(request: Any, arm: Arm, current: Mapping[str, float], frames: Fram
         stamped = PoseStamped(pose=pose_from_matrix(poses[link]))
         stamped.header.frame_id = frame
         response.pose_stamped.append(stamped)
-    return Solution(response, _join(f"{len(links)} poses in {quoted(frame)}", *state.notes))
+    count = f"{len(links)} pose{'s'[: len(links) != 1]}"
+    return Solution(response, _join(f"{count} in {quoted(frame)}", *state.notes))
 
 
 def _check_links(links: list[str], tree: Tree) -> None:

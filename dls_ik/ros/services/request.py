@@ -18,6 +18,7 @@ from dls_ik.ros.params import COLLISIONS_ALWAYS, COLLISIONS_IGNORED
 from dls_ik.scene.planning_scene import PlanningScene
 from dls_ik.solver import IkSolver
 from dls_ik.solver.trajectory import NANOSECONDS_PER_SECOND
+from dls_ik.text import listing, quoted
 
 MAX_HANDOVER_TIME = 0.005  # [s] added to the timeout of a request, for the change of threads
 MIN_TIMEOUT = 1e-9  # [s] minimum solver timeout
@@ -259,8 +260,8 @@ def _check_size(
 def read_state(tree: Tree, robot_state: Any, keeps_attached: bool = False) -> GivenState:
     """Return the checked contents of the ``moveit_msgs/RobotState`` of a request.
 
-    As in move_group, the field `is_diff` has no effect on joint positions. Unknown joints and fixed
-    joints are ignored.
+    As in move_group, the field `is_diff` has no effect on joint positions. Fixed joints are
+    ignored; unknown joints are ignored, and a note names them.
 
     Args:
         tree: Robot.
@@ -287,6 +288,12 @@ def read_state(tree: Tree, robot_state: Any, keeps_attached: bool = False) -> Gi
                 Code.INVALID_ROBOT_STATE,
                 f"the position of joint {name!r} in robot_state must be from "
                 f"{-MAX_POSE_COORDINATE:g} to {MAX_POSE_COORDINATE:g}; got {value}",
+            )
+    if len(positions) < len(given.name):
+        unknown = [name for name in given.name if name not in tree.joint]
+        if unknown:
+            notes.append(
+                f"unknown joints in robot_state are ignored: {listing(map(quoted, unknown), 3)}"
             )
     if robot_state.multi_dof_joint_state.joint_names:
         notes.append("joints with several degrees of freedom are ignored")
