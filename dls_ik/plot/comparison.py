@@ -56,8 +56,9 @@ def path_comparison(compared: PathComparison, title: str = "") -> Figure:
 
     The left column of panels shows the iterations at the target, the right column the path. The
     rows show the error, the speed of the joints, the condition number and the distance to joint
-    limits. The title of each panel contains extreme values, as :meth:`PathComparison.peaks` defines
-    them; a grey band covers the lap whose errors and speeds do not count.
+    limits. The title of each panel contains extreme values: in the left column those of the shown
+    iterations, in the right column those of :meth:`PathComparison.peaks`. A grey band covers the
+    lap whose errors and speeds do not count.
 
     Args:
         compared: Result of :func:`dls_ik.solver.comparison.compare_on_path`.
@@ -70,17 +71,16 @@ def path_comparison(compared: PathComparison, title: str = "") -> Figure:
     figure = new_figure(FIGURE_WIDTH, FIGURE_HEIGHT)
     grid = figure.subplots(4, 2, sharex="col")
     peaks, units = compared.peaks(), sorted(set(robot.units), reverse=True)
-    steps = max(len(run.step) for run in compared.at_target.values())
+    shown = _shown_steps(compared, peaks)
+    at_target = {name: _first_steps(run, shown) for name, run in compared.at_target.items()}
     columns = (
-        (compared.at_target, _at_target(compared, peaks, units), np.arange(steps + 1.0)),
+        (at_target, _at_target(at_target, peaks, units), np.arange(shown + 1.0)),
         (compared.along, _along(compared, peaks, units), path.dt * np.arange(len(path.Ts) + 1.0)),
     )
     for j, (runs, panels, x) in enumerate(columns):
         for axes, panel in zip(grid[:, j], panels, strict=True):
             _draw(axes, runs, panel, x)
-    counts = [peak.iterations for peak in peaks.values()]
-    needed = max((count for count in counts if count is not None), default=SHOWN_STEPS)
-    grid[0, 0].set_xlim(0, min(max(needed, SHOWN_STEPS if None in counts else 1), steps))
+    grid[0, 0].set_xlim(0, shown)
     grid[0, 1].set_xlim(0.0, path.dt * len(path.Ts))
     _mark_limits(grid[1, 1], grid[3], compared)
     if path.first_counted:
@@ -113,21 +113,35 @@ def path_comparison(compared: PathComparison, title: str = "") -> Figure:
 # Panels
 
 
+def _shown_steps(compared: PathComparison, peaks: Mapping[str, Peaks]) -> int:
+    """Return the number of iterations toward the target that the left column shows."""
+    steps = max(len(run.step) for run in compared.at_target.values())
+    counts = [peak.iterations for peak in peaks.values()]
+    needed = max((count for count in counts if count is not None), default=SHOWN_STEPS)
+    return min(max(needed, SHOWN_STEPS if None in counts else 1), steps)
+
+
+def _first_steps(run: MethodRun, count: int) -> MethodRun:
+    """Return the first `count` steps of a run."""
+    arrays = {name: getattr(run, name)[: count + 1] for name in run._fields}
+    return run._replace(**{**arrays, "step": run.step[:count]})
+
+
 def _at_target(
-    compared: PathComparison, peaks: Mapping[str, Peaks], units: list[str]
+    runs: Mapping[str, MethodRun], peaks: Mapping[str, Peaks], units: list[str]
 ) -> list[_Panel]:
     """Return the panels of the left column, which show the iterations of each method at the target.
 
     Args:
-        compared: Results of the methods.
+        runs: Shown steps of each method toward the target.
         peaks: Extreme values of each method.
         units: Units of the joints, without duplicates.
     """
     unit = " or ".join(units)
     counts = {name: peak.iterations for name, peak in peaks.items() if peak.iterations is not None}
-    steps = {name: peak.largest_step for name, peak in peaks.items()}
-    condition = max(float(run.condition.max()) for run in compared.at_target.values())
-    margin = {name: float(run.margin.min()) for name, run in compared.at_target.items()}
+    steps = {name: float(run.step.max(initial=0.0)) for name, run in runs.items()}
+    condition = max(float(run.condition.max()) for run in runs.values())
+    margin = {name: float(run.margin.min()) for name, run in runs.items()}
     return [
         _Panel(
             "scaled error [m]",

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 PANEL_WIDTH, PANEL_HEIGHT = 5.2, 3.4  # [inch]
 ROW_HEIGHT = 0.2  # [inch] height of a method in the picture of the metrics
 MAX_TICKS_RATIO = 30.0  # ratio of largest to smallest median above which an axis is logarithmic
+INTERVAL_NOTE = "bars: 95 % intervals"
 MAX_LEGEND_COLUMNS = 6
 LABEL_WIDTH, NUM_TICKS = 30, 4  # characters in a line of a label, ticks of a linear axis
 
@@ -89,7 +90,7 @@ def _share_against_time(results: StudyResults) -> Figure:
         axes.xaxis.set_major_formatter(lambda t, _: scaled(1e-6 * t, "s", 3))
         axes.minorticks_off()
         axes.set_ylim(0.0, 102.0)
-        panel_title(axes, case)
+        panel_title(axes, case, "dots: median times")
         plain(axes, "processor time of a solve", "solved [%]" if index % columns == 0 else "")
     _draw_legend(figure, panels[0], [variant.label for variant in study.variants])
     heading(figure, f"Share solved within a time: {_title(results)}")
@@ -113,7 +114,7 @@ def _by_robot(results: StudyResults, found: Sequence[Summary]) -> Figure:
             _draw_intervals(axes, x, [e.solved for e in rows], label, look)
         for i in range(1, len(names)):
             axes.axvline(i - 0.5, color="#E6E6E6", linewidth=0.8)
-        panel_title(axes, case)
+        panel_title(axes, case, INTERVAL_NOTE)
         plain(axes, "", "solved [%]")
         axes.grid(visible=False, axis="x")
         axes.set_ylim(-3.0, 103.0)
@@ -155,7 +156,7 @@ def _by_metric(results: StudyResults, found: Sequence[Summary]) -> Figure:
             plain(axes, fill(label, LABEL_WIDTH) if i == len(study.cases) - 1 else "")
             if axes.get_xscale() == "linear":
                 axes.xaxis.set_major_locator(MaxNLocator(NUM_TICKS))
-            panel_title(axes, f"{case}: {column}")
+            panel_title(axes, f"{case}: {column}", INTERVAL_NOTE if column == "solved" else "")
             if column == "time":
                 axes.xaxis.set_major_formatter(lambda t, _: scaled(t, "s", 3))
         grid[i, 0].set_yticks(range(len(labels)), labels)

@@ -14,6 +14,7 @@ from dls_ik import Task
 from dls_ik.plot import path_comparison
 from dls_ik.solver.comparison import compare_on_path
 from dls_ik.solver.hard_paths import PosePath, reach_path, singular_path
+from dls_ik.text import short
 
 
 @pytest.fixture(scope="module")
@@ -75,3 +76,21 @@ def test_path_comparison_labels_match_the_peaks_and_show_every_step(wam):
     assert figure.axes[0].get_xlim()[1] == max(peak.iterations for peak in peaks.values()) > 60
     inside = figure.axes[0].get_lines()[3:]  # ends of the lines: dots, no lines across the data
     assert all(len(line.get_xdata()) == 1 for line in inside)
+
+
+def test_titles_give_extremes_of_the_shown_iterations_only():
+    """The title gave the largest step of all iterations, beyond the right end of the panel."""
+    path = PosePath("out of reach", WAM.fk(np.full((9, 7), 0.4)), 0.05, np.zeros(7))
+    path.Ts[:, 0, 3] += np.linspace(0.0, 3.0, 9)
+    compared = compare_on_path(WAM, ["jp"], path)
+    panels = np.reshape(path_comparison(compared).axes, (4, 2))
+    shown = int(panels[0, 0].get_xlim()[1])
+    run = compared.at_target["jp"]
+    assert shown < len(run.step)
+    assert run.step[:shown].max() < run.step.max()  # otherwise this test proves nothing
+    assert (
+        panels[1, 0]
+        .get_title(loc="left")
+        .startswith(f"jp steps by up to {short(float(run.step[:shown].max()), 3)} rad")
+    )
+    assert len(panels[3, 0].lines[0].get_ydata()) == shown + 1
