@@ -171,7 +171,8 @@ def library() -> Any:
         return import_module("coal")
     except ImportError as error:
         raise SceneError(
-            f"exact collision checks need coal: pip install 'dls_ik[collision]' ({error})"
+            f"exact collision checks need coal: pip install 'dls_ik[collision]', or use "
+            f"PlanningScene(robot, exact=False), which checks spheres around the shapes ({error})"
         ) from error
 
 
