@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from types import NoneType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -185,6 +185,17 @@ class Controller:
         target, state = self._stream.target, self._stream.state
         activity = state.name if target is None else type(target).__name__
         return f"Controller({self.robot.name}, {self.method}, {activity})"
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be copied or pickled, because the state of the kernels cannot be.
+
+        Raises:
+            TypeError: If this method is called, as by ``copy.deepcopy`` and ``pickle.dumps``.
+        """
+        raise TypeError(
+            "a Controller cannot be copied or pickled; create another Controller with the same "
+            "robot and options, and give it the joint positions by seed()"
+        )
 
     @property
     def command(self) -> Array:

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Invalid input to every method: a typed error, and motion as without the input."""
 
+import copy
+import pickle
 from itertools import cycle
 
 import numpy as np
@@ -161,3 +163,10 @@ def test_command_and_output_are_copies():
 def test_speed_options_of_other_packages_lead_to_the_limits_of_motion(name, meant):
     with pytest.raises(OptionError, match=f"unknown option {name}; did you mean {meant}\\?"):
         Controller(WAM, **{name: 1.0})
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_a_copy_is_refused_with_a_way_out(copied):
+    """Numba answered with an error about its own types."""
+    with pytest.raises(TypeError, match=r"create another Controller .* by seed\(\)"):
+        copied(Controller(WAM))
