@@ -25,7 +25,11 @@ __all__ = [
     "method_names",
 ]
 
-LONG_KERNELS = ("search_packed", "search_rows", "follow")  # kernels that take long to compile
+# Kernels that take long to compile: those with the largest files in the cache
+LONG_KERNELS = frozenset({
+    "search_packed", "search_packed_free", "search_rows", "search_rows_free", "run_steps",
+    "follow", "follow_apart", "run_cycle", "follow_levels", "search_levels",
+})  # fmt: skip
 COMPILING = (
     "compiling kernels for the first time, which takes up to a minute; later starts load them from "
     "disk ..."

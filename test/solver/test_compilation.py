@@ -5,11 +5,13 @@
 import os
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from dls_ik.solver import COMPILING, COMPILING_UNKEPT, compilation_message
+from dls_ik import solver
+from dls_ik.solver import COMPILING, COMPILING_UNKEPT, LONG_KERNELS, compilation_message
 
 SOLVE = """
 import dls_ik
@@ -161,3 +163,18 @@ def test_no_public_entry_compiles_after_set_up(group):
     process = start(Path(__file__).with_name("public_entries.py"), group)
     out, err = process.communicate()
     assert (out, err, process.returncode) == ("", "", 0)
+
+
+@pytest.mark.compiled
+def test_the_compilation_of_a_whole_cycle_is_announced_when_it_starts(monkeypatch):
+    """A node compiled its longest kernel for minutes without a message."""
+    import_module("dls_ik.warm_up")  # imports the modules of all kernels
+    core = [module for name, module in sys.modules.items() if name.startswith("dls_ik.core")]
+    kernels = {k: v for m in core for k, v in vars(m).items() if hasattr(v, "overloads")}
+    assert kernels.keys() >= LONG_KERNELS  # each name is that of a kernel
+    said = []
+    monkeypatch.setattr(solver, "_said", False)
+    monkeypatch.setattr(solver, "_say", said.append)
+    solver._announce(kernels["run_cycle"])
+    assert len(said) == 1
+    assert said[0].startswith("compiling kernels")
