@@ -138,17 +138,21 @@ class Supervision:
         self._expected_since = -math.inf
         self._awaits = False  # whether no measurement has arrived since a gap in the cycles
         self._lag = math.nan  # [s] last lag that was found
+        # [s] Times since and until when the recorded commands are equal, see :meth:`_rests`.
+        self._still = math.inf, -math.inf
 
     def restart(self, start: Array) -> None:
         """Clear the recorded commands, and record joint positions (n,) at which the arm rests."""
         self._commands.clear()
         self._commands.append((NOT_YET, start))
+        self._still = math.inf, -math.inf
 
     def take_over(self, other: "Supervision") -> None:
         """Copy the record of another instance, which supervises the same joints."""
         self._commands, self._measured = other._commands.copy(), other._measured.copy()
         self._last, self._lag = other._last._replace(is_new=self._last.is_new), other._lag
         self._expected_since, self._awaits = other._expected_since, other._awaits
+        self._still = other._still
 
     def expect_measurements(self, since: float) -> None:
         """Tolerate missing measurements until `measurement_timeout` after the time `since` [s]."""
@@ -264,14 +268,25 @@ class Supervision:
         return None if then is None else _difference(then, q, self._robot.continuous)
 
     def _rests(self, now: float) -> bool:
-        """Return whether the command has not changed for REST_TIME."""
-        last = self._commands[-1][1].tolist() if self._commands else []
+        """Return whether the command has not changed for REST_TIME.
+
+        Commands that an earlier call has found to be equal are not compared again, because a call
+        in each cycle would otherwise compare all commands of REST_TIME.
+        """
+        newest, command = self._commands[-1] if self._commands else (NOT_YET, None)
+        if command is None or newest == NOT_YET:
+            return False
+        since, (start, end), last = newest, self._still, command.tolist()
         for t, q in reversed(self._commands):
-            if t < now - REST_TIME:
-                return True
-            if q.tolist() != last:
-                return False
-        return False
+            is_old = t < now - REST_TIME
+            if not is_old and t <= end and q.tolist() == last:
+                since = start
+                break
+            since = t
+            if is_old or q.tolist() != last:
+                break
+        self._still = since, newest
+        return since < now - REST_TIME
 
     def _commands_at(self, times: Array, q: Array, command: Array) -> Array | None:
         """Return the command (n,) of each joint at the time of its measurement; None if unknown.

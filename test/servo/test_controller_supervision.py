@@ -11,7 +11,8 @@ from arms import published
 from drive import BENT, DT, WAM, Drive
 
 from dls_ik.errors import HeldError, JointValueError
-from dls_ik.servo import Controller, ServoState
+from dls_ik.servo import Controller, ControllerOptions, ServoState
+from dls_ik.servo.supervision import INSTANT, REST_TIME, Supervision
 
 NEAR = WAM.fk(BENT + 0.3)
 
@@ -242,6 +243,27 @@ def test_fault_of_lagging_arm_suggests_sufficient_max_deviation():
     suggested = float(re.search(r"set max_deviation to ([\d.]+)", drive.last.message)[1])
     assert run(suggested).last.state is not ServoState.FAULT
     assert suggested < 2.0 * WAM.velocity[0] * lag * DT + 0.1
+
+
+@pytest.mark.parametrize("every", [1, 7, 40])
+def test_deviation_without_known_lag_needs_a_resting_command(every):
+    """The deviation is known if no command of REST_TIME differs, however often it is asked for."""
+    supervision, rng = Supervision(WAM, ControllerOptions()), np.random.default_rng(every)
+    supervision.restart(BENT)
+    q, commands, found = BENT, [(-INSTANT, BENT)], set()
+    for k in range(1500):
+        now = k * DT
+        if rng.random() < 0.02:
+            q = BENT + 0.01 * rng.integers(2)  # the previous command or another one
+        commands.append((now, q))
+        supervision.record_command(now, q)
+        supervision.record_measurement(now, BENT, 0.0)
+        if k % every == 0:
+            recent = [c for t, c in commands if t >= now - REST_TIME]
+            rests = len(recent) < len(commands) and all((c == q).all() for c in recent)
+            assert (supervision.deviation(now, q) is not None) == rests
+            found.add(rests)
+    assert found == {True, False}
 
 
 @pytest.mark.parametrize("cycles", [1, 30])

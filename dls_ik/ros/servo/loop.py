@@ -455,6 +455,7 @@ class ServoLoop:
             node, parameters, lambda: self.monitor.report, targets.store, self.cycle.submit
         )
         self._published: Arm | None = None  # arm for whose joints the outputs are set up
+        self._drive_limits: tuple[Array, Array] = np.zeros(0), np.zeros(0)
         self._stop: StopPath | None = None  # stop path that was published with the last command
         self._is_stopping = False
         self._thread = threading.Thread(target=self._run, name="streaming", daemon=True)
@@ -569,7 +570,7 @@ class ServoLoop:
         arm = self._published  # the arm for whose joints the outputs are set up
         if arm is not None and self._drive.moves:
             v = np.zeros(arm.robot.n)
-            self._outputs.publish_drive(self._drive.next(v, None, _drive_limits(arm)))
+            self._outputs.publish_drive(self._drive.next(v, None, self._drive_limits))
 
     def _drive_velocity(self, report: CycleReport, now: float) -> Array | None:
         """Return the velocity (n,) for drives that take velocities; None without such drives.
@@ -581,7 +582,7 @@ class ServoLoop:
             return None
         is_last = report.state in SILENT_STATES
         deviation = None if is_last else arm.controller.deviation(now)
-        return self._drive.next(output.velocity, deviation, _drive_limits(arm))
+        return self._drive.next(output.velocity, deviation, self._drive_limits)
 
     def _publish(self, report: CycleReport, now: float, stamp: int) -> StopPath | None:
         """Publish the command of a report; return the stop path that is published with it.
@@ -593,7 +594,7 @@ class ServoLoop:
             return None
         if arm is not self._published:
             self._outputs.use(arm.robot)
-            self._published = arm
+            self._published, self._drive_limits = arm, _drive_limits(arm)
         outputs, period = self._outputs, 1.0 / self._rate
         knots = None
         if outputs.has_trajectory:
