@@ -67,7 +67,7 @@ def solve_pose(
     row, given = None, None if search.is_narrowed else _as_given(search, T, seed)
     if given is not None:
         row = _new_row(search)
-        search.attempt(*given, search.first_attempts, row, seed is not None)
+        search.attempt_plain(*given, row, seed is not None)
         solved = row.counts.tolist()[0][FOUND_COLUMN] == FOUND_ALL
         if solved and (search.keeps_limits or search.keeps(row.best, given[1])[0]):
             return _result(search, row, Status.SUCCESS, True, begin)

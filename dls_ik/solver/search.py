@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dls_ik import compat
 from dls_ik.core import limits
 from dls_ik.core.fast.packed import pack
 from dls_ik.core.search_rows import (
@@ -74,6 +75,8 @@ DEFAULT_RESTARTS = 10_000  # restarts for one pose without a scene if max_restar
 GENERAL_ATTEMPT_COST = 5
 LONG_ATTEMPT_CRITERIA = (100, 0.999, 3)  # options max_iterations, stall_ratio, stall_count
 
+# Kernel of the fast path for writable, C-contiguous arrays
+_search_plain = compat.EntryPoint(search_packed)
 _loaded: frozenset[tuple[bool, bool, bool]] = frozenset()  # see Search.load_kernels
 
 
@@ -247,6 +250,23 @@ class Search:
             selection = SelectionRule(self.kind, self.options.num_candidates, True)
             params = SearchParams(problem.method, problem.goal, problem.starts, selection)
             search_rows(self.robot.chain, params, problem.details, targets, attempts, state)
+
+    def attempt_plain(self, T: Array, seed: Array, row: Rows, seeded: bool) -> None:
+        """Make the first attempts for a pose, as :meth:`attempt` but with fewer type checks.
+
+        Args:
+            T: (1, k, 4, 4) desired poses; `T` and `seed` are C-contiguous and writable.
+            seed: (1, n) seed [rad or m].
+            row: State of the search, read and written.
+            seeded: As for :meth:`attempt`.
+        """
+        problem = self.problem
+        if problem.packed is None or self.snapshot is not None:
+            self.attempt(T, seed, self.first_attempts, row, seeded)
+            return
+        rule = self.kind, self.options.num_candidates, seeded or not problem.has_table
+        targets, state = (T, seed, self.max_change), (row.counts, row.best, row.figures)
+        _search_plain(*problem.packed, targets, rule, self.first_attempts, state)
 
     def _attempt_free(
         self,
