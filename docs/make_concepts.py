@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draw the pictures of concepts.md and collisions.md with the library's own kernels.
 
-Run by: python docs/make_concepts.py. The output is the same, byte by byte, for the same matplotlib.
+Run by: python docs/make_concepts.py [FOLDER [NAME...]]. The output is the same, byte by byte, for
+the same matplotlib.
 """
 
 from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,11 +44,11 @@ def png(figure: Figure) -> bytes:
     return small.getvalue()
 
 
-def main(folder: Path) -> None:
-    """Write every picture into a folder."""
-    for name, draw in PICTURES.items():
-        (folder / f"concept_{name}.png").write_bytes(png(draw()))
+def main(folder: Path, names: Sequence[str] = ()) -> None:
+    """Write the pictures of the given names, by default all, into a folder."""
+    for name in names or PICTURES:
+        (folder / f"concept_{name}.png").write_bytes(png(PICTURES[name]()))
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent / "images")
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent / "images", sys.argv[2:])

@@ -50,30 +50,27 @@ class TrajectoryController:
         before = self.at(now)
         times = np.concatenate([[0.0], times])
         q = np.vstack([before[0], q])
-        assert (np.diff(times) > 0.0).all()
-        self.segments = []
-        for k, T in enumerate(np.diff(times)):
-            a, b, zero = q[k], q[k + 1], np.zeros_like(before[0])
-            if v is None:
-                c = np.array([a, (b - a) / T, zero, zero])
-            else:
-                u, w = (before[1] if k == 0 else v[k - 1]), v[k]
-                c = np.array([
-                    a,
-                    u,
-                    (-3 * a + 3 * b - 2 * u * T - w * T) / T**2,
-                    (2 * a - 2 * b + u * T + w * T) / T**3,
-                ])  # fmt: skip
-            self.segments.append((now + times[k], now + times[k + 1], c))
-            self._note(c, T)
-        if v is not None:
+        T = np.diff(times)[:, None]
+        assert (T > 0.0).all()
+        a, b = q[:-1], q[1:]
+        if v is None:
+            c = np.stack([a, (b - a) / T, np.zeros_like(a), np.zeros_like(a)], axis=1)
+        else:
             assert not np.any(v[-1]), "the last point is at rest"
+            u, w = np.vstack([before[1], v[:-1]]), v
+            c = np.stack([
+                a,
+                u,
+                (-3 * a + 3 * b - 2 * u * T - w * T) / T**2,
+                (2 * a - 2 * b + u * T + w * T) / T**3,
+            ], axis=1)  # fmt: skip
+        self.segments = list(zip(now + times[:-1], now + times[1:], c, strict=True))
+        self._note(c, T)
 
     def _note(self, c, T):
-        t = np.linspace(0.0, T, 11)[:, None]
-        self.velocity = np.maximum(
-            self.velocity, np.abs(c[1] + t * (2 * c[2] + 3 * t * c[3])).max(axis=0)
-        )
-        self.acceleration = np.maximum(
-            self.acceleration, np.maximum(np.abs(2 * c[2]), np.abs(2 * c[2] + 6 * T * c[3]))
-        )
+        """Keep the largest values on segments with coefficients (k, 4, n) and durations (k, 1)."""
+        t = np.linspace(0.0, 1.0, 11)[:, None, None] * T
+        velocity = np.abs(c[:, 1] + t * (2 * c[:, 2] + 3 * t * c[:, 3])).max(axis=(0, 1))
+        ends = np.abs([2 * c[:, 2], 2 * c[:, 2] + 6 * T * c[:, 3]]).max(axis=(0, 1))
+        self.velocity = np.maximum(self.velocity, velocity)
+        self.acceleration = np.maximum(self.acceleration, ends)

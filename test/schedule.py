@@ -4,9 +4,9 @@
 
 With ``--dist worksteal`` each worker first gets an equal, contiguous part of the tests; an idle
 worker takes the last tests of another one. Each part starts with its early tests: those marked
-`slow`, and those with an expensive common fixture, which are marked `xdist_group`. The early tests
-of a file are in one part, so that a fixture of their module is made once. The quick tests that
-remain to the end fill the gaps.
+`slow` or `campaign`, and those with an expensive common fixture, which are marked `xdist_group`.
+The early tests of a file are in one part, so that a fixture of their module is made once. The quick
+tests that remain to the end fill the gaps.
 
 With ``--dist loadfile`` the files with early tests come first. The order of the tests of a file
 does not change.
@@ -14,7 +14,7 @@ does not change.
 
 from itertools import groupby
 
-EARLY = ("slow", "xdist_group")  # marks
+EARLY = ("slow", "campaign", "xdist_group")  # marks
 
 
 def order_tests(items, worker):

@@ -77,7 +77,7 @@ def ignore_interrupts():
 
 def test_ctrl_c_during_table_v_writes_incomplete_json(tmp_path):
     path = tmp_path / "x.json"
-    command = [*COMMAND, "reproduce", "table-v", "--samples", "100000", "--json", str(path)]
+    command = [*COMMAND, "reproduce", "table-v", "--samples", "5000", "--json", str(path)]
     with subprocess.Popen(
         command,
         stdout=subprocess.PIPE,

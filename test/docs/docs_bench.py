@@ -10,6 +10,7 @@ from pathlib import Path
 
 from docs_pages import ROOT, blocks
 from docs_table import ARM_FILE
+from prefork import FIRST_ENVIRONMENT, READ_LATE
 
 PROGRAMS = {
     "dls-ik": "dls_ik.cli",
@@ -49,6 +50,13 @@ def environment(folder: Path) -> dict[str, str]:
         "PYTHONPATH": os.pathsep.join(filter(None, modules)),
         "PYTHONUNBUFFERED": "1",
     }
+
+
+def environment_of_programs() -> dict[str, str]:
+    """The environment in which programs of the package can be forks (prefork.py), unbuffered."""
+    own = {name: value for name, value in os.environ.items() if name.startswith(READ_LATE)}
+    first = {k: v for k, v in FIRST_ENVIRONMENT.items() if not k.startswith(READ_LATE)}
+    return {**first, **own, "PYTHONUNBUFFERED": "1"}
 
 
 def _make_programs(folder: Path) -> None:

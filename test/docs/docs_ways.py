@@ -20,10 +20,10 @@ import click
 import docs_bench
 from docs_pages import Command
 from docs_table import PLACEHOLDERS, UNSEEN, Rule, Way
+from prefork import ForkingPopen
 
 LONG = 240.0  # [s] kernels may have to be compiled
 SHELL = re.compile(r"[|<>$;&\n*]")  # characters that only a shell can interpret
-APART = "101"  # the domain of servers that are started beside the stage
 ELLIPSIS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -43,7 +43,7 @@ def follow(command: Command, rule: Rule, folder: Path) -> None:
             assert fits, f"shown:\n{shown}\nthe page has:\n{command.shows}"
     elif rule.way is Way.SERVE:
         text += next((words for start, words in UNSEEN.items() if text.startswith(start)), "")
-        place = {} if "--ros " in text else {"ROS_DOMAIN_ID": APART}
+        place = {} if "--ros " in text else {"ROS_DOMAIN_ID": domain_beside_the_stage()}
         with Server(text, folder, **place) as server:
             server.wait_for(rule.ready)
             server.end()
@@ -59,6 +59,11 @@ def follow(command: Command, rule: Rule, folder: Path) -> None:
         parse(text)
     elif rule.way is Way.NAME:
         name(text)
+
+
+def domain_beside_the_stage() -> str:
+    """Return a ROS domain for servers that must not meet the nodes of this or another worker."""
+    return str(1 + (int(os.environ["ROS_DOMAIN_ID"]) + 49) % 100)
 
 
 def run(text: str, folder: Path) -> str:
@@ -163,14 +168,16 @@ def parse_arguments(module: str, words: list[str]) -> None:
 
 
 class Server:
-    """Program that runs until it is stopped, and its output."""
+    """Program of the package that runs until it is stopped, and its output."""
 
     def __init__(self, text: str, folder: Path, **environment: str) -> None:
         self.text, self.lines, self.news = text, [], threading.Condition()
-        self.process = subprocess.Popen(
-            ["bash", "-c", f"exec {text}"],
+        program, *words = shlex.split(text)
+        module = docs_bench.PROGRAMS[Path(program).name]
+        self.process = ForkingPopen(
+            [sys.executable, "-m", module, *words],
             cwd=folder,
-            env=docs_bench.environment(folder) | environment,
+            env=docs_bench.environment_of_programs() | environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

@@ -94,6 +94,7 @@ def test_other_kinds_of_file_are_refused(name, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_snippets_of_the_page_create_its_pictures(tmp_path):
     done = run_python(ROOT / "docs" / "make_pictures.py", tmp_path)
     assert done.returncode == 0, done.stderr

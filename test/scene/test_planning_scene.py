@@ -15,6 +15,7 @@ from dls_ik import IkSolver, PlanningScene, RobotModel
 from dls_ik.errors import JointValueError, RobotModelError, SceneError
 from dls_ik.model import share_file
 from dls_ik.model.rotations import transform
+from dls_ik.scene import sphere_fit
 from dls_ik.scene.shapes import Body, Box, Capsule, Mesh, Sphere
 
 WAM = RobotModel.wam()
@@ -419,7 +420,8 @@ def test_without_coal_no_colliding_configuration_is_reported_free(monkeypatch):
     assert not exact.snapshot.in_collision_by_library(result.q)
 
 
-def test_caches_of_replaced_shapes_are_freed():
+def test_caches_of_replaced_shapes_are_freed(monkeypatch):
+    monkeypatch.setattr(sphere_fit, "MAX_LEAVES", 16)  # quick fits
     scene, kept = PlanningScene(WAM), []
     for k in range(20):
         mesh = Mesh(SMALL * (1.0 + 0.01 * k), FACES)

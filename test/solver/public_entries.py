@@ -46,6 +46,7 @@ TASKS = (
 )
 ARM_TIPS = ["left_wam_tip", "right_wam_tip"]
 TASKS_OF_TIPS = (None, Task.position_only(), [Task.position_only(), Task()])
+KINDS_OF_METHODS = (None, "svf", "odls", "ctp", "own")  # one of each kind of kernel arguments
 METHODS = (None, "dls", "svf", "sdls", "ctp", "odls", "gp", "gwln", "jt", "jw", "tp", "own")
 
 
@@ -184,24 +185,24 @@ def follow(robot, method, options):
 
 
 def control():
-    """Every method family with each limit, with and without scene and workspace."""
+    """Every kind of method with each limit, with and without scene and workspace; all others."""
     workspace = [HalfSpace((0.0, 0.0, 1.0), -0.5), SphereBound(2.0)]
     near = scene_of(WAM)  # an obstacle within the influence distance of the tip
     tip = WAM.fk(np.clip(Q, WAM.lower + 0.2, WAM.upper - 0.2))
     near.add_sphere("near", 0.02, tip + 0.06 * np.eye(4, k=3))
     limits = {"acceleration": 8.0, "jerk": 80.0}
+    common = ({}, {"max_linear_speed": 0.2, "scene": near, **limits})
+    others = (
+        {"acceleration": 8.0},
+        limits,
+        {"max_linear_speed": 0.2, "max_angular_speed": 1.0},
+        {"scene": near},
+        {"scene": near, "workspace": workspace, "acceleration": 8.0},
+        {"workspace": workspace},
+        {"supervised": True, "scale": 0.5, "feed_forward": True},
+    )
     for method in METHODS:
-        for options in (
-            {},
-            {"acceleration": 8.0},
-            limits,
-            {"max_linear_speed": 0.2, "max_angular_speed": 1.0},
-            {"max_linear_speed": 0.2, "scene": near, **limits},
-            {"scene": near},
-            {"scene": near, "workspace": workspace, "acceleration": 8.0},
-            {"workspace": workspace},
-            {"supervised": True, "scale": 0.5, "feed_forward": True},
-        ):
+        for options in (*common, *others) if method in KINDS_OF_METHODS else common:
             follow(WAM, method, options)
 
 

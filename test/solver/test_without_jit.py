@@ -10,6 +10,7 @@ import warnings
 from itertools import product
 
 import numpy as np
+import pytest
 from kernels import STEPPED, serves
 
 from dls_ik import IkSolver, RobotModel
@@ -49,6 +50,7 @@ def answers_of_solve_types(robot, Ts, seeds):
     return found
 
 
+@pytest.mark.slow
 def test_plain_python_gives_the_same_answers():
     result = subprocess.run(
         [sys.executable, __file__],

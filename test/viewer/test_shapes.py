@@ -19,7 +19,6 @@ from dls_ik.scene.meshes import read_mesh_file
 from dls_ik.viewer.scene import Figure, node_names
 from dls_ik.viewer.shapes import (
     LINK_GREY,
-    MAX_SHAPES,
     find_file,
     link_poses,
     load_shapes,
@@ -154,11 +153,12 @@ def test_shape_without_a_finite_size_is_reported():
         )
 
 
-def test_the_number_of_shapes_is_limited():
-    box = '<visual><geometry><box size="1 1 1"/></geometry></visual>' * (MAX_SHAPES + 1)
+def test_the_number_of_shapes_is_limited(monkeypatch):
+    monkeypatch.setattr("dls_ik.viewer.shapes.MAX_SHAPES", 50)
+    box = '<visual><geometry><box size="1 1 1"/></geometry></visual>' * 51
     shapes = load_shapes(robot_text(box, ""))
-    assert len(shapes.pieces) == MAX_SHAPES
-    assert f"beyond the first {MAX_SHAPES}" in shapes.complaint
+    assert len(shapes.pieces) == 50
+    assert "beyond the first 50" in shapes.complaint
 
 
 @pytest.mark.parametrize("where", ["ament", "ros", "ros itself", "above", "beside"])
