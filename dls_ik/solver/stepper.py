@@ -196,26 +196,40 @@ class Stepper:
         self._own_steps += 1
         return checked_step(plugin, J.copy(), e.copy(), state)
 
-    def rate(self, x_dot: ArrayLike, dt: float, T: PoseLike | None = None) -> Array:
+    def rate(
+        self, x_dot: ArrayLike, dt: float, T: PoseLike | None = None, gain: float = 0.0
+    ) -> Array:
         """Compute the joint velocity for a task velocity, and move q at it for a duration.
+
+        With a gain K_p, the error of the pose is fed back: the task velocity is x_dot + K_p e,
+        where e is the error from the target pose T (Deo & Walker 1993, section 2).
 
         Args:
             x_dot: (r,) velocity of the task rows [m/s, rad/s].
             dt: Duration [s].
-            T: Target pose, used if the frame of the task is ``"target"``; None stands for the
-                current tip pose.
+            T: Target pose, used with a gain, or if the frame of the task is ``"target"``; None
+                stands for the current tip pose.
+            gain: Feedback gain K_p of the error [1/s].
 
         Returns:
             (n,) joint velocity [rad/s or m/s].
 
         Raises:
-            OptionError: If a velocity has another shape, or a number is not finite or larger than
-                1e9.
+            OptionError: If a velocity has another shape, a number is not finite or larger than 1e9,
+                or a gain is negative or given without a pose.
             PoseError: If the pose is not valid.
         """
         velocity = _finite_array(x_dot, (self.rows,), "x_dot")
         duration = _finite_array(dt, (), "dt")
         scaled = velocity * self.details.task.weight
+        feedback = float(_finite_array(gain, (), "gain"))
+        if feedback < 0.0 or (feedback > 0.0 and T is None):
+            raise OptionError(
+                "gain must be at least 0 [1/s], and a positive gain needs the target pose T whose "
+                f"error it feeds back; got gain {feedback:g}, T {quoted(T)}"
+            )
+        if feedback > 0.0 and T is not None:
+            scaled = scaled + feedback * self.error(T)
         q_dot = self.step_for(scaled, self.jacobian(T), T)
         self.q = self.q + duration * q_dot
         return q_dot

@@ -13,13 +13,14 @@ default value on other pairs, because its score on the pairs that chose it is to
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dls_ik.chunks.parts import Progress
 from dls_ik.core.types import Array
 from dls_ik.errors import MethodError, OptionError
 from dls_ik.solver.method import parse_method
@@ -56,7 +57,6 @@ MAX_VALUES = 200
 NUM_REPLICATES = 2000  # number of draws of the bootstrap
 MAX_DRAWN = 2_000_000  # pairs drawn at a time, which bounds the memory
 VALUE_DIGITS = 3  # significant digits of the values of a grid
-ProgressOfTuning = Callable[[int, int], None]  # receives the number of finished and of all solves
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ class _Scores(NamedTuple):
         return _Scores(*(each[:, order] for each in self))
 
 
-def tune(tuning: Tuning, progress: ProgressOfTuning | None = None) -> TuningResult:
+def tune(tuning: Tuning, progress: Progress | None = None) -> TuningResult:
     """Find the best value of an option of a method for a robot.
 
     Args:
@@ -312,7 +312,7 @@ def _is_valid(tuning: Tuning, value: float) -> bool:
 
 
 def _extended(
-    tuning: Tuning, values: list[float], scores: _Scores, progress: ProgressOfTuning | None
+    tuning: Tuning, values: list[float], scores: _Scores, progress: Progress | None
 ) -> tuple[list[float], _Scores]:
     """Extend a grid until its best value is not at an end that the user has left open."""
     for _ in range(MAX_EXTENSIONS):
@@ -346,7 +346,7 @@ def _between(tuning: Tuning, values: Sequence[float], best: int) -> list[float]:
 
 
 def _measure(
-    tuning: Tuning, values: Sequence[float], progress: ProgressOfTuning | None, shift: int = 0
+    tuning: Tuning, values: Sequence[float], progress: Progress | None, shift: int = 0
 ) -> _Scores:
     """Return the scores of values; `shift` is added to the seed of the pairs.
 
@@ -509,7 +509,7 @@ def _as_good(
 
 
 def _on_other_pairs(
-    tuning: Tuning, best: float, default: float, progress: ProgressOfTuning | None
+    tuning: Tuning, best: float, default: float, progress: Progress | None
 ) -> TuningCheck:
     """Compare the best value with the default value on pairs of the next seed."""
     values = [best, default]

@@ -20,6 +20,7 @@ from dls_ik.reproduce.experiment import EXPERIMENTS
 
 PATIENCE = 300  # [s]
 WIDE = ("COLUMNS", "FORCE_COLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
+SCENARIO = Path(dls_ik.__file__).parents[1] / "examples" / "scenario.yaml"
 POSES = "x,y,z,roll,pitch,yaw\n0.4,0.2,0.5,0,3,0\n0.4,0.21,0.5,0,3,0\n"
 
 # Short runs that print; call, stream and doctor are covered by their own tests
@@ -32,6 +33,7 @@ WORK = {
     "collisions": ["wam", "--samples", "50"],
     "reproduce": ["figure-2", "--samples", "20"],
     "study": ["planar_2r", "--method", "auto", "--pairs", "3"],
+    "scenario": [str(SCENARIO), "--method", "tpinv"],
     "tune": ["planar_2r", "--values", "0.1,1", "--task", "position", "--pairs", "10"],
 }  # fmt: skip
 SHOWS = {"view", "teleop", "waypoint"}  # a page, a session, or commands of its own

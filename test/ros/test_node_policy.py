@@ -63,8 +63,9 @@ def test_policy_profile_names_the_node():
 
 
 def test_policy_permits_exactly_the_topics_and_services_of_the_node():
-    outputs = "output_type:=joint_state,joint_trajectory,position_array,velocity_array"
-    arguments = ["-r", f"__ns:={SPACE}", "-p", outputs, "-p", "use_sim_time:=true"]
+    outputs = "joint_state,joint_trajectory,position_array,velocity_array,servo_ticks"
+    arguments = ["-r", f"__ns:={SPACE}", "-p", f"output_type:={outputs}"]
+    arguments += ["-p", "servo_resolution:=[0.001]", "-p", "use_sim_time:=true"]
     arguments += ["-p", "interactive_marker:=true", "-p", "move_group_interface:=true"]
     with NodeProcess(*arguments) as node, Client(SPACE) as client:
         node.wait_for_line("waiting for a robot")

@@ -5,7 +5,7 @@
 import numpy as np
 import pytest
 
-from dls_ik import RobotModel, Stepper
+from dls_ik import RobotModel, Stepper, Task
 from dls_ik.core import damping_policies as policies
 from dls_ik.errors import JointValueError, MethodError, OptionError, PoseError
 
@@ -83,6 +83,19 @@ def test_rate_converts_steps_to_velocities():
             stepper.rate(bad, 0.01)
 
 
+def test_feedback_of_rates_removes_the_error_exponentially():
+    """Follow a moving target from beside it: the error is that of the start times exp(-K_p t)."""
+    stepper, gain, dt = Stepper(WAM, "jp", Q, task=Task.position_only()), 5.0, 1e-3
+    velocity, T = np.array([0.05, -0.02, 0.03]), WAM.fk(Q)
+    T[:3, 3] += [0.01, 0.02, -0.01]
+    before = np.linalg.norm(stepper.error(T))
+    for _ in range(400):
+        stepper.rate(velocity, dt, T, gain)
+        T[:3, 3] += dt * velocity
+    after = np.linalg.norm(stepper.error(T))
+    assert after == pytest.approx(before * np.exp(-gain * 400 * dt), rel=0.05)
+
+
 def test_error_and_jacobian_are_scaled_by_the_task():
     stepper = Stepper(WAM, "jp", Q)
     np.testing.assert_allclose(stepper.jacobian(), WEIGHTS[:, None] * WAM.jacobian(Q), atol=1e-14)
@@ -157,9 +170,11 @@ ODD = [None, "x", 1j, [1, [2]], [10**400] * 6, np.nan, np.zeros(6, "M8[s]"), obj
 
 POSES = [[T, None], np.full((4, 4), 1j), T[:3], np.empty((0, 4, 4))]
 VECTORS = [np.zeros(5), np.full(6, np.inf), np.full(6, -1e300)]
+STILL, GAINS = np.zeros(6), [1.0, -1.0, [0.1], np.inf]  # positive gains need a pose
 REFUSED = {  # error, words, call, further refused values
     "step": (PoseError, None, lambda s, T: s.step(T), POSES),
     "run": (PoseError, None, lambda s, T: s.run(T, 2), POSES),
+    "gain": (OptionError, "gain", lambda s, gain: s.rate(STILL, 0.01, None, gain), GAINS),
     "x_dot": (OptionError, "x_dot", lambda s, x_dot: s.rate(x_dot, 0.01), VECTORS),
     "e": (OptionError, "e must be", lambda s, e: s.step_for(e, WAM.jacobian(Q)), VECTORS),
     "J": (OptionError, "J must be", lambda s, J: s.step_for(np.zeros(6), J), VECTORS),
