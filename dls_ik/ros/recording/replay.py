@@ -39,7 +39,7 @@ from dls_ik.text import listing
 # Minimum time between points of a trajectory [s]; with closer points, noise exceeds the limits.
 MIN_KNOT_INTERVAL = 0.05
 MAX_REPLAYED_POINTS = 9000  # points of a trajectory; the node accepts 10 000
-ROUNDING = 1e-9  # [periods] rounding error of the number of periods of a trajectory
+PERIOD_ROUNDING = 1e-9  # [periods] rounding error of the number of periods of a trajectory
 REST_PERIOD = 0.05  # [s] period of checks after the last target
 MAX_SETTLE_TIME = 30.0  # [s] maximum time after the last target until the arm is at rest
 STATES_IN_MOTION = ("FOLLOWING", "JOINT_MOTION", "NEAR_SINGULARITY", "LEAVING_SINGULARITY",
@@ -139,7 +139,7 @@ def _resampled(poses: Sequence[Any], speed: float) -> list[Any]:
     """
     Ts = [matrix_from_pose(pose) for pose in poses]
     found = []
-    for k in range(math.ceil((len(poses) - 1) / speed - ROUNDING) + 1):
+    for k in range(math.ceil((len(poses) - 1) / speed - PERIOD_ROUNDING) + 1):
         at = min(k * speed, len(poses) - 1.0)
         leg = min(int(at), max(len(poses) - 2, 0))
         T = Ts[leg]
