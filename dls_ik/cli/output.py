@@ -64,14 +64,19 @@ def exit_interrupted(message: str = "interrupted") -> NoReturn:
 
 
 @contextmanager
-def ros_imports() -> Iterator[None]:
-    """Convert an ImportError raised in a ``with`` block to a MissingPartError about ROS 2."""
+def ros_imports(instead: str = "") -> Iterator[None]:
+    """Convert an ImportError raised in a ``with`` block to a MissingPartError about ROS 2.
+
+    Args:
+        instead: Text about what works without ROS 2; empty: none.
+    """
     try:
         yield
     except ImportError as error:
         name = error.name or error
         raise MissingPartError(
             f"ROS 2 is not available: {name} is missing; see dls-ik doctor"
+            + (f"; without ROS 2: {instead}" if instead else "")
         ) from None
 
 

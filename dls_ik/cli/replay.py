@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,6 @@ from dls_ik.cli.options import node_options
 
 if TYPE_CHECKING:
     from dls_ik.ros.client.target_publisher import StreamOutcome
-    from dls_ik.ros.recording.joint_motion import JointMotion
     from dls_ik.ros.recording.recording import Recording
     from dls_ik.ros.recording.running_node import RunningNode
 
@@ -64,7 +64,7 @@ def replay(
     """Move to the first recorded joint positions, then replay the targets or joint positions."""
     with output.ros_imports():
         from dls_ik.ros.client.connection import NOT_THERE
-        from dls_ik.ros.recording.joint_motion import JointMotion, MotionRefusedError
+        from dls_ik.ros.recording.joint_motion import MotionRefusedError
         from dls_ik.ros.recording.recording import read_recording
         from dls_ik.ros.recording.running_node import RunningNode
     recording = read_recording(Path(file))
@@ -78,10 +78,9 @@ def replay(
         with RunningNode(namespace, node, patience, own_robot(robot)) as source:
             if not force:
                 recording.check_robot(source.message_names, source.described.robot)
-            motion = JointMotion(source)
-            go = _no_motion if no_start else _starter(source, motion, recording, what)
+            go = _no_motion if no_start else _starter(source, recording, what)
             prepare = _prepare_targets if what == OF_TARGETS else _prepare_joints
-            run = prepare(source, motion, recording, speed)
+            run = prepare(source, recording, speed)
             try:
                 while loop or not passes:
                     del source.monitor.rows[:-1]  # a pass reads only its own rows
@@ -104,10 +103,13 @@ def _no_motion() -> None:
     """Stay at the current positions."""
 
 
-def _starter(
-    source: RunningNode, motion: JointMotion, recording: Recording, what: str
-) -> Callable[[], None]:
-    """Return a function that moves the arm to the first recorded positions."""
+def _starter(source: RunningNode, recording: Recording, what: str) -> Callable[[], None]:
+    """Return a function that moves the arm to the first recorded positions.
+
+    The node must serve actions only if the arm is not at these positions.
+    """
+    from dls_ik.ros.recording.joint_motion import JointMotion, is_at
+
     if not recording.has_joints(source.message_names):
         output.warn(
             "the recording has no positions of the joints of the node; the arm moves to the first "
@@ -116,22 +118,24 @@ def _starter(
         return _no_motion
     t = recording.targets[0].time if what == OF_TARGETS else float(recording.times[0])
     q = recording.positions_at(t, source.message_names)
+    connect = cache(lambda: JointMotion(source))
 
     def go() -> None:
-        if remark := motion.move_to(q):
+        if is_at(source, q):
+            return
+        if remark := connect().move_to(q):
             output.warn(f"the motion to the start is {remark}")
 
     return go
 
 
 def _prepare_targets(
-    source: RunningNode, motion: JointMotion, recording: Recording, speed: float
+    source: RunningNode, recording: Recording, speed: float
 ) -> Callable[[], dict[str, Any]]:
     """Return a function that sends all targets once, and returns a report."""
     from dls_ik.ros.recording.joint_motion import MotionRefusedError
     from dls_ik.ros.recording.replay import TargetReplayer, match_topics, schedule
 
-    del motion
     replayer = TargetReplayer(source, match_topics(recording, source))
     targets = schedule(recording.targets, speed, source.parameters.target_timeout)
     source.wait_for_tip()
@@ -161,11 +165,13 @@ def _stream_report(outcome: StreamOutcome) -> dict[str, Any]:
 
 
 def _prepare_joints(
-    source: RunningNode, motion: JointMotion, recording: Recording, speed: float
+    source: RunningNode, recording: Recording, speed: float
 ) -> Callable[[], dict[str, Any]]:
     """Return a function that moves along the recorded joint positions, and returns a report."""
+    from dls_ik.ros.recording.joint_motion import JointMotion
     from dls_ik.ros.recording.replay import joint_trajectory
 
+    motion = JointMotion(source)
     spline, factor = joint_trajectory(recording, source.message_names, speed, motion.limits)
     if factor > 1.0:
         output.warn(

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 
 
 LISTING_TIME = 1.0  # [s] time in which publishers of topics are discovered
+WITHOUT_ROS = (
+    "dls-ik view moves a simulated arm on a web page; dls_ik.teleop moves a Controller in Python, "
+    "by every device but joy and tracker (docs/teleop.md#without-ros)"
+)
 TOPIC_TYPES = {"joy": "sensor_msgs/msg/Joy", "tracker": "geometry_msgs/msg/PoseStamped"}
 
 
@@ -64,7 +68,7 @@ def teleop(
         return
     config = load_config(device, file)
     config = replace(config, source=source or config.source)
-    with output.ros_imports():
+    with output.ros_imports(WITHOUT_ROS):
         from dls_ik.ros.client.connection import NOT_THERE
         from dls_ik.ros.teleop_node import open_publisher, run
     opened = None if config.device in TOPIC_TYPES else _open(config, host)

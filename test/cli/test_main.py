@@ -216,3 +216,15 @@ def test_ctrl_c_during_work_exits_with_one_message(command, folder):
     assert len(said) == 1, errors
     assert "interrupted" in said[0]
     assert "Traceback" not in errors
+
+
+def test_teleop_names_what_works_without_ros():
+    code = (
+        "import sys; sys.modules['rclpy'] = None; from dls_ik.cli.main import main; "
+        "main(['teleop', 'joy'])"
+    )
+    done = run_python("-c", code)
+    assert done.returncode == 3
+    assert "ROS 2 is not available" in done.stderr
+    assert "dls-ik view" in done.stderr
+    assert "docs/teleop.md#without-ros" in done.stderr

@@ -146,6 +146,18 @@ def test_replay_at_other_speeds_and_of_joints(session, fresh):
     assert np.abs(now(fresh) - read_recording(session[1]).q[-1]).max() < 1e-3
 
 
+def test_targets_are_replayed_to_a_node_without_actions(session, wam_node):
+    settings = ("-p", "robot:=wam", "-p", "motion_actions:=false")
+    settings += ("-p", "stream_avoid_collisions:=none")
+    with NodeProcess("-r", "__ns:=/passive", *settings) as node:
+        node.wait_for_line("ready")
+        words = ("replay", session[0], "--namespace", "passive")
+        out, _ = command(*words, "--no-start")
+        assert "state REACHED" in out
+        _, err = command(*words, "--what", "joints", code=3)
+        assert "--no-start needs no action" in err
+
+
 def test_ctrl_c_ends_a_loop(session, fresh):
     words = ["replay", str(session[0]), "--namespace", "fresh", "--loop", *PATIENCE]
     with ForkingPopen(

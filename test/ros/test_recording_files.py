@@ -15,7 +15,8 @@ from std_msgs.msg import String
 
 from dls_ik import RobotModel
 from dls_ik.model.load import find_urdf
-from dls_ik.ros.frames import matrix_from_pose
+from dls_ik.model.rotations import rotation_from_rpy, transform
+from dls_ik.ros.frames import matrix_from_pose, pose_from_matrix
 from dls_ik.ros.recording.definitions import definition_difference, message_definition
 from dls_ik.ros.recording.files import McapWriter, RecordingError, SqliteWriter, read_messages
 from dls_ik.ros.recording.recording import MAX_GAP, RecordedTarget, read_recording, steady_times
@@ -277,7 +278,7 @@ def test_joint_targets_are_found_scaled_and_repeated_but_not_displacements(tmp_p
     assert len(sent) == 7
 
 
-def test_twists_are_scaled_and_trajectories_need_speed_1():
+def test_twists_are_scaled():
     twist = TwistStamped()
     twist.twist.linear.x = 0.2
     kind = "geometry_msgs/msg/TwistStamped"
@@ -286,10 +287,28 @@ def test_twists_are_scaled_and_trajectories_need_speed_1():
     np.testing.assert_allclose([each.time for each in sent], [0.0, 0.2, 0.4, 16.0])
     assert {each.message.twist.linear.x for each in sent} == {0.1}
     assert twist.twist.linear.x == 0.2
-    poses = RecordedTarget(0.0, "/target_trajectory", "geometry_msgs/msg/PoseArray", PoseArray())
-    assert len(schedule([poses], 1.0, 0.25)) == 1
-    with pytest.raises(RecordingError, match="--speed 1"):
-        schedule([poses], 0.5, 0.25)
+
+
+@pytest.mark.parametrize(("speed", "count"), [(0.5, 9), (0.8, 6), (1.0, 5), (2.0, 3), (100.0, 2)])
+def test_trajectories_are_resampled_for_other_speeds(speed, count):
+    T = WAM.fk(HOME)
+    path = [
+        T @ transform(rotation_from_rpy(0.1 * k, 0.0, 0.0), [0.0, 0.0, 0.1 * k]) for k in range(5)
+    ]
+    message = PoseArray(poses=[pose_from_matrix(each) for each in path])
+    kind = "geometry_msgs/msg/PoseArray"
+    targets = [RecordedTarget(t, "/target_trajectory", kind, message) for t in (0.0, 0.2)]
+    sent = schedule(targets, speed, 0.25)
+    assert len(sent) == 2, "a repeated trajectory would start again"
+    found = [matrix_from_pose(pose) for pose in sent[0].message.poses]
+    assert len(found) == count
+    for k, each in enumerate(found):
+        at = min(k * speed, 4.0)
+        turned = rotation_from_rpy(0.1 * at, 0.0, 0.0)
+        np.testing.assert_allclose(each, T @ transform(turned, [0.0, 0.0, 0.1 * at]), atol=1e-9)
+    assert len(message.poses) == 5
+    empty = targets[0]._replace(message=PoseArray())
+    assert len(schedule([empty], speed, 0.25)[0].message.poses) == 0
 
 
 @pytest.mark.parametrize("speed", [0.5, 1.0, 50.0])
@@ -304,6 +323,23 @@ def test_joint_positions_are_replayed_within_limits(files, speed):
     still = found._replace(q=np.tile(found.q[:1], (300, 1)))
     with pytest.raises(RecordingError, match="no motion of the joints"):
         joint_trajectory(still, WAM.joint_names, speed, LIMITS)
+
+
+def test_joint_motion_at_the_limits_is_hardly_slowed_down(files):
+    """The recorded acceleration jumps from one limit to the other, at any phase of the knots."""
+    limit = LIMITS.acceleration[0]
+    for phase in (0, 1, 3):
+        a = np.zeros(300)
+        a[20 + phase : 50 + phase], a[50 + phase : 80 + phase] = limit, -limit
+        v = np.cumsum(a) * 0.01
+        moved = np.cumsum(v * 0.01 - 0.5 * a * 1e-4)
+        found = read_recording(files[".bag"])
+        q = np.tile(HOME, (300, 1))
+        q[:, list(found.joint_names).index("wam_j1")] += moved
+        found = found._replace(times=0.01 * np.arange(300), q=q)
+        spline, factor = joint_trajectory(found, WAM.joint_names, 1.0, LIMITS)
+        assert factor < 1.2
+        np.testing.assert_allclose(spline.q[-1], q[-1])
 
 
 def test_sqlite_error_is_an_error_of_the_disk(tmp_path):

@@ -37,6 +37,17 @@ class MotionRefusedError(DlsIkError):
     """A motion that the node refused or aborted; the message gives its reason."""
 
 
+def positions_of(source: RunningNode) -> Array:
+    """Return the current joint positions (n,) of the arm of a node [rad or m]."""
+    found = source.positions()
+    return np.array([found[name] for name in source.message_names])
+
+
+def is_at(source: RunningNode, q: Array) -> bool:
+    """Return whether the arm of a node is at joint positions q (n,) [rad or m]."""
+    return bool(np.abs(positions_of(source) - q).max() < SAME_POSITION)
+
+
 class JointMotion:
     """Client of the actions by which a node moves its arm.
 
@@ -52,7 +63,6 @@ class JointMotion:
         from control_msgs.action import FollowJointTrajectory
 
         self._source, self.robot = source, source.described.robot
-        self._names = source.message_names
         self._goal_type = FollowJointTrajectory.Goal
         self._follow = ActionClient(
             source.node, FollowJointTrajectory, f"{source.name}/{FOLLOW_NAME}"
@@ -61,14 +71,14 @@ class JointMotion:
         if not wait_until(self._follow.server_is_ready, deadline):
             raise ServiceMissingError(
                 f"no action {source.full_name}/{FOLLOW_NAME}; start the node with "
-                "motion_actions:=true, and install control_msgs"
+                "motion_actions:=true, and install control_msgs; dls-ik replay --no-start needs no "
+                "action"
             )
         self.limits = joint_limits(source)
 
     def positions(self) -> Array:
         """Return the current joint positions (n,) [rad or m]."""
-        found = self._source.positions()
-        return np.array([found[name] for name in self._names])
+        return positions_of(self._source)
 
     def move_to(self, q: Array) -> str:
         """Move to joint positions, straight if possible, otherwise around obstacles.
@@ -82,7 +92,7 @@ class JointMotion:
         Raises:
             MotionRefusedError: If the node finds no motion, or aborts it.
         """
-        if np.abs(self.positions() - q).max() < SAME_POSITION:
+        if is_at(self._source, q):
             return ""
         try:
             self.follow(self._straight(q))
@@ -92,7 +102,7 @@ class JointMotion:
                 raise
             reason = str(error)
         self._move_tip(self.robot.fk(q))
-        if np.abs(self.positions() - q).max() > SAME_POSITION:
+        if not is_at(self._source, q):
             self.follow(self._straight(q))
         return f"not straight: {reason}"
 

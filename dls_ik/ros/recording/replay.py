@@ -13,7 +13,9 @@ import numpy as np
 from builtin_interfaces.msg import Time
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 
+from dls_ik.core.cubic_spline import spline_slopes
 from dls_ik.core.se3 import difference, moved
+from dls_ik.core.types import Array
 from dls_ik.ros.client.connection import ServiceMissingError, wait_until
 from dls_ik.ros.client.target_publisher import NodeMonitor, StreamOutcome, run_stream
 from dls_ik.ros.frames import fill_pose, matrix_from_pose
@@ -37,6 +39,7 @@ from dls_ik.text import listing
 # Minimum time between points of a trajectory [s]; with closer points, noise exceeds the limits.
 MIN_KNOT_INTERVAL = 0.05
 MAX_REPLAYED_POINTS = 9000  # points of a trajectory; the node accepts 10 000
+PERIOD_ROUNDING = 1e-9  # [periods] rounding error of the number of periods of a trajectory
 REST_PERIOD = 0.05  # [s] period of checks after the last target
 MAX_SETTLE_TIME = 30.0  # [s] maximum time after the last target until the arm is at rest
 STATES_IN_MOTION = ("FOLLOWING", "JOINT_MOTION", "NEAR_SINGULARITY", "LEAVING_SINGULARITY",
@@ -82,21 +85,15 @@ def schedule(
     """Return the messages to send, at times from the start [s], without stamps.
 
     Twists and joint velocities are multiplied by the speed. At speeds below 1, poses of a stream
-    are interpolated and other targets are repeated, so that the stream does not time out.
+    are interpolated and twists, velocities and joint positions are repeated, so that the stream
+    does not time out. Trajectories (PoseArray), whose poses the node passes at a fixed period, are
+    resampled: they have more poses at speeds below 1, and fewer at speeds above 1.
 
     Args:
         targets: Recorded targets.
         speed: Factor of the speed.
         timeout: Time without a message after which a stream has ended [s].
-
-    Raises:
-        RecordingError: If the targets contain a trajectory (PoseArray) and `speed` is not 1.
     """
-    if speed != 1.0 and any(each.kind == POSES_KIND for each in targets):
-        raise RecordingError(
-            f"PoseArray targets contain no times, so they cannot be replayed at speed {speed:g}; "
-            "use --speed 1, or --what joints for another speed"
-        )
     begin = targets[0].time
     sent = []
     for each, after in pairwise([*targets, None]):
@@ -113,12 +110,14 @@ def schedule(
 def _prepared(target: RecordedTarget, speed: float) -> Any:
     """Return a copy of a message for the replay.
 
-    The copy has no stamp, so that the node does not discard it as stale, and its velocities are
-    multiplied by `speed`.
+    The copy has no stamp, so that the node does not discard it as stale. Its velocities are
+    multiplied by `speed`, and poses of a trajectory are resampled.
     """
     message = deepcopy(target.message)
     if hasattr(message, "header"):
         message.header.stamp = Time()
+    if target.kind == POSES_KIND and speed != 1.0 and message.poses:
+        message.poses = _resampled(message.poses, speed)
     if target.kind == JOG_KIND:
         message.velocities = [speed * v for v in message.velocities]
     if target.kind in (TWIST_KIND, PLAIN_TWIST_KIND) and speed != 1.0:
@@ -126,6 +125,30 @@ def _prepared(target: RecordedTarget, speed: float) -> Any:
         for vector in (twist.linear, twist.angular):
             vector.x, vector.y, vector.z = speed * vector.x, speed * vector.y, speed * vector.z
     return message
+
+
+def _resampled(poses: Sequence[Any], speed: float) -> list[Any]:
+    """Return poses with which a trajectory, whose period is fixed, is passed at another speed.
+
+    Poses between two poses are on a line and about one axis, as the node moves. The last pose is
+    kept. Corners at poses that are not sampled are cut, by at most the motion in a period.
+
+    Args:
+        poses: Recorded poses (geometry_msgs/Pose), at least one.
+        speed: Factor of the speed.
+    """
+    Ts = [matrix_from_pose(pose) for pose in poses]
+    found = []
+    for k in range(math.ceil((len(poses) - 1) / speed - PERIOD_ROUNDING) + 1):
+        at = min(k * speed, len(poses) - 1.0)
+        leg = min(int(at), max(len(poses) - 2, 0))
+        T = Ts[leg]
+        if at > leg:
+            T = moved(T, difference(T, Ts[leg + 1]) * (at - leg))
+        pose = deepcopy(poses[leg])
+        fill_pose(pose, T)
+        found.append(pose)
+    return found
 
 
 def _between(
@@ -140,6 +163,8 @@ def _between(
     )
     if first.kind == JOG_KIND and len(first.message.displacements):
         return  # a repeated displacement would be a second motion
+    if first.kind == POSES_KIND:
+        return  # a repeated trajectory would start again
     for k in range(1, count):
         message = first.message
         if is_pose:
@@ -240,9 +265,41 @@ def joint_trajectory(
         q = q[:0]
     if len(q) < 2 or np.ptp(q, axis=0).max() == 0.0:
         raise RecordingError(f"{recording.path} has no motion of the joints to replay")
+    splines = [JointSpline(times, q, v) for v in (_smooth_slopes(times, q), _mean_slopes(times, q))]
+    factors = [_slow_down(spline, limits) for spline in splines]
+    best = int(np.argmin(factors))
+    return splines[best].stretched(factors[best]), factors[best]
+
+
+def _mean_slopes(times: Array, q: Array) -> Array:
+    """Return velocities (k, n) at knots: means of the two adjacent intervals, zero at the ends."""
     v = np.zeros_like(q)
     v[1:-1] = (q[2:] - q[:-2]) / (times[2:] - times[:-2])[:, None]
-    spline = JointSpline(times, q, v)
+    return v
+
+
+def _smooth_slopes(times: Array, q: Array) -> Array:
+    """Return velocities (k, n) at knots with which accelerations are continuous.
+
+    The motion starts and ends at rest. Where the recorded acceleration jumps, as at the limits of
+    the arm, the largest acceleration is about 1.2 times the recorded one, with mean slopes 1.6 to 2
+    times.
+
+    Args:
+        times: (k,) times of the knots, at least two [s].
+        q: (k, n) joint positions at the knots [rad or m].
+    """
+    first, last = times[1] - times[0], times[-1] - times[-2]
+    s = np.concatenate(
+        [times[0] - first * np.array([2, 1]), times, times[-1] + last * np.array([1, 2])]
+    )
+    slopes = spline_slopes(s, np.concatenate([q[:1], q[:1], q, q[-1:], q[-1:]]))
+    v: Array = slopes[2:-2].copy()
+    v[0] = v[-1] = 0.0
+    return v
+
+
+def _slow_down(spline: JointSpline, limits: MotionLimits) -> float:
+    """Return the smallest factor, at least 1, of the duration with which a motion keeps limits."""
     velocity, acceleration = spline.peaks(limits.velocity, limits.acceleration)
-    factor = max(1.0, velocity.ratio, math.sqrt(acceleration.ratio))
-    return spline.stretched(factor), factor
+    return max(1.0, velocity.ratio, math.sqrt(acceleration.ratio))
