@@ -29,7 +29,7 @@ from dls_ik.model.dh import DhRow
 
 ACCELERATION = 5.0  # [rad/s^2] limit of every joint
 FIVE_JOINTS = "5 joints"
-PAIR, PAIRED = "two fr3", "fr3"  # a model of two equal arms, and the arm
+PAIR, PAIRED = "two fr3", "fr3"  # name of a pair of equal arms, and name of one of these arms
 ARMS = ("wam7", "fr3", "ur5e", "xarm7", FIVE_JOINTS, PAIR)
 PEER_COLUMNS = columns(
     "peer; cycles :d; above the velocity limit :d; largest velocity / limit :.2f; largest "
@@ -70,8 +70,9 @@ def job_of(robot: RobotModel, streams: list[Stream], count: int = 1) -> ServoJob
 
     Args:
         robot: Arm.
-        streams: A stream for each arm, first those that are followed at once.
-        count: Number of equal arms that are followed at once.
+        streams: Streams of targets; `count` successive streams are followed at once, one by each
+            arm.
+        count: Number of equal arms.
     """
     groups = [streams[k : k + count] for k in range(0, len(streams), count)]
     return ServoJob(
@@ -93,7 +94,7 @@ def job_of(robot: RobotModel, streams: list[Stream], count: int = 1) -> ServoJob
 def followed(
     job: ServoJob, streams: list[Stream], found: ServoRun
 ) -> Iterator[tuple[str, StreamFigures]]:
-    """Yield the kind and the figures of each stream, from the answers to the job of all."""
+    """Yield the kind and the figures of each stream, from the answers of a peer to the job."""
     n = job.arm.n
     for index, stream in enumerate(streams):
         group, k = divmod(index, job.count)
@@ -126,7 +127,7 @@ def follow_all(
         try:
             for job, streams in jobs:
                 if job.count > PEERS[name].max_arms:
-                    notes.append(f"{name} follows one arm at a time: without {PAIR}")
+                    notes.append(f"{name} follows only one arm at a time; {PAIR} is left out")
                     continue
                 runs.append(run(name, python, job))
                 for kind, each in followed(job, streams, runs[-1]):

@@ -64,8 +64,9 @@ SIMULATED = {  # command topics of the simulated arm
     "position_array": "forward_position_controller/commands",
     "velocity_array": "forward_velocity_controller/commands",
 }
-MOVEIT_SERVO = "moveit_servo"  # value of compatibility
-USUAL_NAME, SERVO_NAME = "dls_ik", "servo_node"  # names of the ik node, without and with it
+MOVEIT_SERVO = "moveit_servo"  # value of the argument compatibility
+# Names of the ik node by default, and with compatibility:=moveit_servo
+USUAL_NAME, SERVO_NAME = "dls_ik", "servo_node"
 SHOWN = (  # topics and the service of the ik node that RViz uses
     "markers",
     "target/update",
@@ -178,7 +179,10 @@ def rviz(given: Given, urdf: str, clock: Values, common: Values) -> Node:
 
 
 def renamed(given: Given) -> list[tuple[str, str]]:
-    """Return remappings for RViz, whose configuration has the usual name of the ik node."""
+    """Return remappings of RViz to the topics of the ik node, if it is called servo_node.
+
+    The configuration of RViz contains the topics of a node that is called dls_ik.
+    """
     if given["compatibility"] != MOVEIT_SERVO:
         return []
     return [(f"{USUAL_NAME}/{topic}", f"{SERVO_NAME}/{topic}") for topic in SHOWN]
@@ -187,6 +191,11 @@ def renamed(given: Given) -> list[tuple[str, str]]:
 def driving_outputs(given: Given) -> Given:
     """Return the output parameters for the simulated arm that the user did not set."""
     kind = given["output_type"] or "joint_trajectory"
+    if not any(each.strip() in SIMULATED for each in kind.split(",")):
+        raise RuntimeError(
+            f"the simulated arm accepts no {kind}; with sim:=true give one of "
+            f"{', '.join(SIMULATED)} in output_type, or none"
+        )
     topic = given["output_topic"] or SIMULATED.get(kind, "")
     return {"output_type": kind, "output_topic": topic}
 

@@ -209,8 +209,8 @@ def package_modules():
     """Return the names and modules of the package that are imported."""
     return [
         (name, module)
-        for name, module in sys.modules.items()
-        if name.startswith(PACKAGE) and isinstance(module, ModuleType)
+        for name, module in list(sys.modules.items())  # other threads may import meanwhile
+        if (name == PACKAGE or name.startswith(f"{PACKAGE}.")) and isinstance(module, ModuleType)
     ]
 
 

@@ -68,7 +68,12 @@ class TrajectoryController:
         self._note(c, T)
 
     def _note(self, c, T):
-        """Keep the largest values on segments with coefficients (k, 4, n) and durations (k, 1)."""
+        """Update the largest velocities and accelerations of the joints by k new segments.
+
+        Args:
+            c: (k, 4, n) coefficients of cubic polynomials in the time since the segment's start.
+            T: (k, 1) durations [s].
+        """
         t = np.linspace(0.0, 1.0, 11)[:, None, None] * T
         velocity = np.abs(c[:, 1] + t * (2 * c[:, 2] + 3 * t * c[:, 3])).max(axis=(0, 1))
         ends = np.abs([2 * c[:, 2], 2 * c[:, 2] + 6 * T * c[:, 3]]).max(axis=(0, 1))

@@ -68,7 +68,7 @@ def _one(words, room, otherwise):
 
 
 def _with_clamp(o, robot):
-    """The options; D_max is half the length of a typical link if it is not given."""
+    """Return the options `o`, in which a D_max of None is half the length of a typical link."""
     if getattr(o, "D_max", 0.0) is not None or not hasattr(robot, "tree"):
         return o
     lengths = []

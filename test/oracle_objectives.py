@@ -102,7 +102,7 @@ def distances(o, robot, q):
 
 
 def closest(o, robot, q):
-    """Distance of the obstacle from the closest link, and its derivative (n,) by differences."""
+    """Return the distance of the obstacle from the closest link, and its derivative (n,) by q."""
     h, link = 1e-5, int(np.argmin(distances(o, robot, q)))
     steps = h * np.eye(robot.n)
     ahead = [

@@ -85,7 +85,7 @@ def solved_objective(o, H, row):
 
 
 def avoiding(o, d, row, P, J, e):
-    """AVOID: z, for the distance d of the obstacle and its derivative."""
+    """Return z of AVOID, for the distance d of the obstacle and its derivative `row` (n,)."""
     far, near = o.influence, 0.5 * o.influence
     gain = 0.5 * (1.0 + np.cos(np.pi * np.clip((d - near) / (far - near), 0.0, 1.0)))
     x = o.mu * near * np.clip((near / d) ** 2 - 1.0, 0.0, 1.0)
@@ -96,11 +96,16 @@ def avoiding(o, d, row, P, J, e):
 
 
 def intermediate(h, z, J, e, inverse):
-    """IDV: x_j = z_j + (1 - h_j) dq_j for the step dq without the task of joint j, recursively.
+    """Return the motions x (n,) of IDV, computed recursively: x_j = z_j + (1 - h_j) dq_j.
+
+    The step dq is that without the limit task of joint j.
 
     Args:
-        z: Desired motions, which include the factor h.
-        inverse: P (n, r) of the free joints, for a mask (n,) of the held ones.
+        h: (n,) activations of the joint limits.
+        z: (n,) desired motions, which include the factor h.
+        J: (r, n) Jacobian.
+        e: (r,) error.
+        inverse: Returns P (n, r) of the free joints, for a mask (n,) of the held joints.
     """
 
     @cache

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of the package as processes that start quickly, as forks of a process with the imports.
+"""Quick start of programs of the package, as forks of a process that has imported their modules.
 
 :class:`ForkingPopen` is a :class:`subprocess.Popen` for commands ``python -m MODULE ARGUMENT...``.
-If MODULE is in ``PROGRAMS``, a process that has imported what the program imports, a *template*
-(prefork_template.py), forks. The fork runs the program with its own arguments, environment, working
-directory and standard streams. It is a child of the calling process, and has its own process id,
-exit code and signals. Other commands are executed as usual; so is a program whose environment
-differs from that of the template in a variable that imports may read, such as ``NUMBA_CACHE_DIR``.
+If MODULE is in ``PROGRAMS``, the program is a fork of a *template* (prefork_template.py), a process
+that has imported the modules of the program. The fork has its own arguments, environment, working
+directory, standard streams, process id, exit code and signals, and is a child of the calling
+process. Other commands are executed as usual; so is a program whose environment differs from that
+of the template in a variable that imports may read, such as ``NUMBA_CACHE_DIR``.
 
 Differences from an executed process: ``/proc/PID/cmdline`` and shared memory are those of the
 template. Tests of the start itself, of memory and of processor time therefore execute the program.
@@ -29,8 +29,8 @@ TEMPLATE = HERE / "prefork_template.py"
 PR_SET_CHILD_SUBREAPER = 36
 SIZE = 8  # bytes of the numbers that both processes exchange
 
-# Functions of prefork_template.py that import what a program imports, by the module of the program.
-# Commands are those of the tests of nodes: others are called in the process of the test.
+# Function of prefork_template.py that makes the imports of a program, by the program's module.
+# The command line is for tests of nodes; other tests call commands in their own process.
 PROGRAMS = {
     "dls_ik.cli": "load_nodes",
     "dls_ik.ros.node": "load_nodes",
@@ -40,11 +40,11 @@ PROGRAMS = {
 
 # Beginnings of the names of variables that a program reads after its imports.
 READ_LATE = ("FASTDDS_", "FASTRTPS_", "PYTEST_", "ROS_", "PYTHONFAULTHANDLER", "PYTHONUNBUFFERED")
-# Variable with which a program is executed, for tests of what forks do otherwise.
+# Variable with which a program is executed instead of forked, for tests in which forks differ.
 EXECUTE = {"DLS_IK_NO_FORKS": "1"}
 # Beginnings of the names of variables with which programs are executed: coverage counts the lines
 # of executed programs, and colcon tests installed programs.
-EXECUTED = ("COVERAGE_", "COV_CORE_", "COLCON", *EXECUTE)
+EXECUTED = ("COVERAGE_", "COV_CORE_", *EXECUTE)
 
 _templates: "dict[str, Template]" = {}
 _lock = threading.Lock()
@@ -62,13 +62,13 @@ FIRST_ENVIRONMENT = {**os.environ, "PYTHONPATH": python_path()}  # tests change 
 
 
 class Template:
-    """Process that has imported what programs import, and forks.
+    """Process that has imported the modules of programs, and forks to start one of them.
 
     Args:
-        load: Name of the function of prefork_template.py that imports.
+        load: Name of the function of prefork_template.py that makes the imports.
 
     Attributes:
-        owner: Process id of the process that started it, the parent of its forks.
+        owner: Id of the process that started the template; it becomes the parent of the forks.
     """
 
     def __init__(self, load):
@@ -88,13 +88,18 @@ class Template:
             )
         SESSION_PROCESSES.add(self._process.pid)
 
+    @property
+    def has_ended(self):
+        """Whether the process has ended, as it does with the thread that started it."""
+        return self._process.poll() is not None
+
     def fork(self, start, streams):
         """Fork a process that runs a program, and return its process id.
 
         Args:
             start: Module, arguments, environment, working directory of the program, and whether it
                 starts a session.
-            streams: File descriptors of its standard streams.
+            streams: File descriptors of the standard streams of the program.
         """
         request = json.dumps(start).encode()
         # The parent of the fork ends at once, so that this process becomes its parent.
@@ -145,11 +150,16 @@ def template_name(command, environment):
         "-m",
     ]:
         return None
-    if any(name.startswith(EXECUTED) for name in environment):
+    if is_executed(environment):
         return None
     if read_early(environment) != read_early(FIRST_ENVIRONMENT):
         return None
     return PROGRAMS.get(command[2])
+
+
+def is_executed(environment):
+    """Return whether programs with this environment are executed, whatever else it contains."""
+    return "COLCON" in environment or any(name.startswith(EXECUTED) for name in environment)
 
 
 def read_early(environment):
@@ -160,7 +170,7 @@ def read_early(environment):
 def own_template(load):
     """Return the template of this process with this name; start it if necessary."""
     template = _templates.get(load)
-    if template is None or template.owner != os.getpid():
+    if template is None or template.owner != os.getpid() or template.has_ended:
         template = _templates[load] = Template(load)
     return template
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Template of processes: imports what programs import, then forks for each start of a program.
+"""Template process: imports the modules of programs once, then forks for each start of a program.
 
 Started by prefork.py as ``prefork_template.py LOAD SOCKET OWNER``: the name of a function of this
 module that imports, a connected socket, and the process id of the owner. A request on the socket
@@ -66,7 +66,12 @@ def load_nothing():
 
 
 def serve(connection, owner):
-    """Fork for each request; return the start that the fork shall make, None when all is done."""
+    """Fork for each request from the owner.
+
+    Returns:
+        In a fork, the start (module, arguments, ...) and the streams of the program; in the
+        template, None when the owner has ended.
+    """
     while True:
         header, streams, _, _ = socket.recv_fds(connection, SIZE, 3)
         if not header:  # the owner ended
@@ -82,7 +87,7 @@ def serve(connection, owner):
 
 
 def receive(connection, size):
-    """Return a number of bytes that a socket receives."""
+    """Receive exactly `size` bytes from a socket, and return them."""
     text = b""
     while len(text) < size:
         text += connection.recv(size - len(text))
@@ -92,7 +97,8 @@ def receive(connection, size):
 def fork_child_of(owner):
     """Fork a process that becomes a child of the owner; return its id, and 0 in the fork.
 
-    The parent of the fork is a process between, which ends. The owner, a subreaper, inherits it.
+    An intermediate process makes the fork and exits, so that the owner, a subreaper, becomes the
+    parent of the fork.
     """
     is_inherited, told = os.pipe()
     read, write = os.pipe()
@@ -116,11 +122,17 @@ def fork_child_of(owner):
     os.waitpid(between, 0)
     for end in (read, is_inherited, told):
         os.close(end)
+    if not pid:
+        sys.exit("prefork: the process between could not fork")
     return pid
 
 
 def become(start, streams):
-    """Make this process as if it had been executed for a start of a program; return the module."""
+    """Give this process the arguments, environment, folder and streams of a program.
+
+    Returns:
+        The module of the program.
+    """
     module, arguments, environment, folder, is_leader = start
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.chdir(folder)
@@ -149,13 +161,14 @@ def become(start, streams):
         if name.startswith("dls_ik.ros") and hasattr(loaded, "PROCESS_START"):
             loaded.PROCESS_START = now
     gc.enable()
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
     return module
 
 
 def follow_forks_in_lttng():
-    """Call the functions of LTTng, which libraries of ROS load, that belong before and after forks.
+    """Register the functions that LTTng, loaded by libraries of ROS, needs before and after forks.
 
-    LTTng would otherwise cancel threads at the exit of a fork that exist only in the template.
+    Otherwise LTTng in an exiting fork would cancel threads that exist only in the template.
     """
     maps = Path("/proc/self/maps").read_text()
     for path in set(re.findall(r"\S*/liblttng-ust[-.][^/\s]*so\S*", maps)):
@@ -175,6 +188,7 @@ def main(load, number, owner):
     """Import and serve; in a fork, run the program."""
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the owner
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])  # a fork keeps it until `become`
     gc.disable()
     globals()[load]()
     follow_forks_in_lttng()

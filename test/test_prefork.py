@@ -11,8 +11,17 @@ import sys
 from pathlib import Path
 
 import pytest
-from prefork import EXECUTE, FIRST_ENVIRONMENT, ForkingPopen, template_name
+from prefork import (
+    EXECUTE,
+    FIRST_ENVIRONMENT,
+    ForkingPopen,
+    is_executed,
+    own_template,
+    template_name,
+)
 from programs import LONG
+
+pytestmark = pytest.mark.skipif(is_executed(FIRST_ENVIRONMENT), reason="programs are executed")
 
 HERE = Path(__file__).resolve().parent
 COMMAND = [sys.executable, "-m", "prefork_program"]
@@ -27,7 +36,7 @@ process.wait()
 
 
 def started(popen, *words, **options):
-    """Start the program, and return its process with what it prints first."""
+    """Start the program; return its process, and its first line of output, read as JSON."""
     given = {"cwd": HERE, "env": {**FIRST_ENVIRONMENT, "ROS_DOMAIN_ID": "77"}, **STREAMS, **options}
     process = popen([*COMMAND, *words], text=True, **given)
     return process, json.loads(process.stdout.readline())
@@ -82,6 +91,7 @@ def test_forks_end_with_their_owner():
         (COMMAND, {"NUMBA_CACHE_DIR": "elsewhere"}),
         (COMMAND, {"PYTHONPATH": "elsewhere"}),
         (COMMAND, EXECUTE),
+        (COMMAND, {"COLCON": "1"}),
         (COMMAND, {"COVERAGE_FILE": "elsewhere"}),
         (["sh", "-c", 'exec "$@"', "sh", *COMMAND], {}),
         ([sys.executable, "-m", "json.tool"], {}),
@@ -93,3 +103,22 @@ def test_forks_end_with_their_owner():
 def test_other_programs_and_environments_are_executed(command, environment):
     assert template_name(COMMAND, FIRST_ENVIRONMENT) == "load_nothing"
     assert template_name(command, {**FIRST_ENVIRONMENT, **environment}) is None
+
+
+def test_an_early_interrupt_is_not_lost():
+    for _ in range(20):
+        given = {"cwd": HERE, "env": FIRST_ENVIRONMENT, **STREAMS}
+        with ForkingPopen(COMMAND, text=True, **given) as process:
+            process.send_signal(signal.SIGINT)
+            process.communicate()
+        assert process.returncode == -signal.SIGINT
+
+
+def test_a_template_that_has_ended_is_replaced():
+    template = own_template("load_nothing")
+    template._process.kill()
+    template._process.wait()
+    process, _ = started(ForkingPopen)
+    with process:
+        process.communicate("3\n")
+    assert process.returncode == 3

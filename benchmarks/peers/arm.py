@@ -56,8 +56,8 @@ class Arm(NamedTuple):
 
         Args:
             velocity: (n,) velocity limits [rad/s or m/s]; by default 10 for each joint.
-            count: Number of arms. The joints of all arms are numbered in order; the names of the
-                tips are those of :func:`tips`, and the arms stand where :func:`stand` says.
+            count: Number of arms. The joints of all arms are numbered in order; :func:`tips` gives
+                the names of the tips, and :func:`stand` the pose of each arm in the base frame.
         """
         velocity = np.full(self.n, 10.0) if velocity is None else velocity
         lines = [f'<link name="{BASE}"/>']

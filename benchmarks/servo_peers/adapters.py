@@ -27,7 +27,7 @@ class Follower(ABC):
     packages: ClassVar[tuple[str, ...]] = ()  # distributions whose versions are shown
     settings: ClassVar[str] = ""  # text for the table
     weighs_posture: ClassVar[bool] = False  # whether a posture has a cost instead of a priority
-    max_arms: ClassVar[int] = 2
+    max_arms: ClassVar[int] = 2  # maximum number of arms that are followed at once
 
     def __init__(self, job: ServoJob, start: np.ndarray) -> None:
         self.job, self.q = job, np.array(start)

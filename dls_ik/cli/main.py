@@ -36,7 +36,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "reproduce": "Run a published experiment again.",
         "study": "Compare methods, with statistics.",
         "tune": "Find the best value of an option.",
-        "scenario": "Iterate a method on a chain of a file.",
+        "scenario": "Run a method on the chain of a file.",
     },
     "View": {"view": "Show an arm in the browser, and drag it."},
     "Node": {

@@ -25,7 +25,7 @@ DESCRIPTION_POLL_PERIOD = 0.02  # [s] time between two checks for received joint
 
 
 own_robot_option = click.option(
-    "--robot", metavar="ROBOT", help="Robot, if the node read it from a file."
+    "--robot", metavar="ROBOT", help="Robot (name or file), if the node read its own from a file."
 )
 
 

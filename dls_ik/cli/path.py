@@ -291,14 +291,14 @@ def _timing_options(
 
 
 def _check_times(timing: dict[str, Any], rate: float | None, given: PoseFile) -> None:
-    """Check that times are determined in one way only.
+    """Check that the times of the path are not given if the fastest motion is requested.
 
     Raises:
-        click.UsageError: If the limits of the fastest motion are given together with times.
+        click.UsageError: If --acceleration is given together with --rate or a column t.
     """
     if timing and (rate is not None or given.times is not None):
         which = "column t" if rate is None else "--rate"
-        raise click.UsageError(f"--acceleration determines the times; leave out {which}")
+        raise click.UsageError(f"--acceleration computes the times of the poses; leave out {which}")
 
 
 def _timed(

@@ -72,7 +72,7 @@ def record(
 def recording(
     file: str, namespace: str, node: str, patience: float, robot: str | None
 ) -> Iterator[Recorder]:
-    """Record the topics of a running node to a file for a ``with`` block.
+    """Record the topics of a running node to a file while a ``with`` block runs.
 
     Args:
         file: Path of the file; its suffix is one of `FORMAT_OF_SUFFIX`.
@@ -80,6 +80,9 @@ def recording(
         node: Name of the node.
         patience: Timeout to find the node [s].
         robot: Name or file of the robot; None stands for the robot of the node.
+
+    Yields:
+        Recorder, which is closed at the end of the block.
 
     Raises:
         ServiceMissingError, NoAnswerError: If the node does not exist or does not answer.

@@ -106,7 +106,8 @@ def _no_motion() -> None:
 def _starter(source: RunningNode, recording: Recording, what: str) -> Callable[[], None]:
     """Return a function that moves the arm to the first recorded positions.
 
-    The node must serve actions only if the arm is not at these positions.
+    The function uses actions of the node only if the arm is not at these positions yet, so that a
+    node without actions is sufficient otherwise.
     """
     from dls_ik.ros.recording.joint_motion import JointMotion, is_at
 

@@ -36,7 +36,7 @@ MAX_SPEED = 1e3  # [m/s, rad/s] bound on each component of a twist
 RUN_IN_SHARE = 0.25  # duration of the motion between centre and circle, relative to a period
 PLANE_AXES = {"xy": (0, 1), "xz": (0, 2), "yz": (1, 2)}  # indices of the axes of each plane
 GREEN_STATES = ("FOLLOWING", "REACHED", "JOINT_MOTION")  # states shown in green
-TOPIC_SUFFIXES = (".bag", ".mcap")  # recordings of topics
+TOPIC_SUFFIXES = (".bag", ".mcap")  # suffixes of files that contain the topics of the node
 
 
 @click.command(
@@ -77,7 +77,8 @@ TOPIC_SUFFIXES = (".bag", ".mcap")  # recordings of topics
 @click.option(
     "--record",
     metavar="FILE",
-    help="Record the cycles of the node as CSV; its topics if FILE ends in .bag or .mcap.",
+    help="Record the topics of the node if FILE ends in .bag or .mcap, otherwise a CSV table of "
+    "its cycles.",
 )
 @output.plot_option("the motion")
 @click.option(
@@ -138,13 +139,13 @@ def stream(
                 outcome = _run(publisher, plan, tip, frame, rate, wait)
             found = summary(outcome)
             output.print_json(found) if as_json else print_summary(found)
-            if topics is not None:
-                check_complete(recorder, topics)
-                click.echo(f"record: {topics}", err=True)
-            elif record is not None:
+            if record is not None and topics is None:
                 write_record(record, outcome)
             if plot is not None and drawn is not None:
                 _draw_or_keep(plot, drawn, outcome, keep=record is None)
+            if topics is not None:
+                check_complete(recorder, topics)
+                click.echo(f"record: {topics}", err=True)
     except NOT_THERE as error:
         output.exit_with(str(error), output.EXIT_MISSING)
     _exit_if_failed(outcome)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 LISTING_TIME = 1.0  # [s] time in which publishers of topics are discovered
 WITHOUT_ROS = (
     "dls-ik view moves a simulated arm on a web page; dls_ik.teleop moves a Controller in Python, "
-    "by every device but joy and tracker (docs/teleop.md#without-ros)"
+    "with every device except joy and tracker (docs/teleop.md#without-ros)"
 )
 TOPIC_TYPES = {"joy": "sensor_msgs/msg/Joy", "tracker": "geometry_msgs/msg/PoseStamped"}
 

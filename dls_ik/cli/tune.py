@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""``dls-ik tune``: the best value of an option of a method for a robot, with its interval."""
+"""``dls-ik tune``: best value of a method's option for a robot, and confidence interval."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 MAX_BAR = 20  # [characters] length of the bar of the best score
 EPILOG = (
     f"{ROBOT_HELP} Criteria: solved: share of the pairs solved in one attempt (or by all restarts "
-    "of the method); iterations, time: cost of a solution; tracking: mean error behind a moving "
-    "target, as Buss & Kim choose the damping factor. docs/study.md explains them. Exit codes: 0 "
-    "done, 2 bad input, 130 after Ctrl-C."
+    "of the method); iterations, time: cost per solved pair; tracking: mean error of a tip that "
+    "follows a moving target, by which Buss & Kim choose the damping factor; see docs/study.md. "
+    "Exit codes: 0 done, 2 bad input, 130 after Ctrl-C."
 )
 
 
@@ -44,13 +44,13 @@ EPILOG = (
 @click.option("--pairs", type=int, default=200, metavar="N", help="Number of pairs.")
 @click.option("--seed", type=int, default=0, metavar="N", help="Seed of the pairs.")
 @click.option("--task", default="pose", metavar="NAME", help="pose, position or pointing.")
-@click.option("--steps", type=int, default=100, metavar="N", help="tracking: targets of a path.")
+@click.option("--steps", type=int, default=100, metavar="N", help="tracking: steps of the target.")
 @click.option(
     "--max-reversals",
     type=float,
     default=100.0,
     metavar="PERCENT",
-    help="tracking: largest share of joint steps that reverse the previous step.",
+    help="tracking: maximum share of joint steps that reverse the previous step [%].",
 )
 @plugin_option
 @settings_option
@@ -68,7 +68,7 @@ def tune(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Find the value of an option with which a method is best on an arm.
+    """Find the value of an option with which a method has the best score on an arm.
 
     All values are compared on the same random pairs of start and goal.
     """
@@ -101,7 +101,7 @@ def tune(
 
 
 def _values(words: str | None) -> tuple[float, ...]:
-    """Return the numbers of --values; those without a fraction are integers."""
+    """Return the numbers given as --values, of type int if they are whole numbers."""
     found = parse_numbers(words) if words is not None else ()
     return tuple(int(value) if value == int(value) else value for value in found)
 
@@ -177,18 +177,18 @@ def _print(result: TuningResult) -> None:
     print_note(
         console,
         f"{tuning.criterion}: {CRITERIA[tuning.criterion]}; case {tuning.case}: "
-        f"{CASES[tuning.case]}; 95 %: confidence interval; as good: neighbours whose difference "
-        "from the best is not significant (bootstrap over the pairs)",
+        f"{CASES[tuning.case]}; 95 %: confidence interval; as good: neighbouring values whose "
+        "scores do not differ significantly from the best score (bootstrap over the pairs)",
     )
     if result.is_at_end:
         output.warn(
-            f"the best value is at an end of the range; extend it with --from or --to, if "
-            f"{tuning.option} may be beyond {short(result.best.value, 3)}"
+            f"the best value of {tuning.option}, {short(result.best.value, 3)}, is at an end of "
+            "the range; if values outside are valid, extend the range by --from or --to"
         )
 
 
 def _conclusions(result: TuningResult) -> list[tuple[str, str]]:
-    """Return the best value, the values that are as good, and the check on other pairs."""
+    """Return labels and texts of the best value, equally good values, and the final check."""
     from dls_ik.study.tuning import score_text
 
     tuning, best, check = result.tuning, result.best, result.check

@@ -132,7 +132,8 @@ def _forget_on_path(general: GeneralProblem | None, work: AnyWorkspace) -> None:
 def number_attempt(general: GeneralProblem | None, index: int, work: AnyWorkspace) -> None:
     """Write the number of earlier attempts for a pose to the memory of the method.
 
-    Methods of the fast path make all attempts in the same manner, and have no memory.
+    Only the method DUAL reads this number, to choose its solver for an attempt. The fast path has
+    no memory; nothing is written there.
 
     Args:
         general: Task of the general path; None on the fast path.

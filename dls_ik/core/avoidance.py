@@ -146,7 +146,11 @@ def _follow_apart(
 def _take_fallback_step(
     problem: FollowProblem, state: FollowState, count: int, near: NearRows, scratch: RowScratch
 ) -> bool:
-    """Take a step of the method in `problem`, which has no memory of earlier cycles."""
+    """Take a step of the fallback method in `problem`, without memory of earlier cycles.
+
+    Returns:
+        Whether a step was taken, as for :func:`_step`.
+    """
     memory = new_memory(problem.chain, problem.method, problem.general)
     work = workspace(problem.chain, problem.general, memory)
     return _step(problem, state, work, count, near, scratch)

@@ -294,8 +294,9 @@ def least_damping(s: float, bound: float) -> float:
 # of the smallest singular value near a singularity.
 #
 # J^T (J J^T + lambda^2 I + beta^2 u_m u_m^T)^-1 with beta^2 = (1 - (s_m / epsilon)^2) lambda_max^2
-# for s_m < epsilon, else 0 (Chiaverini, Siciliano & Egeland 1994; Chiaverini 1997). It is the law
-# JF with lambda^2 of JD. That lambda is constant is a choice.
+# for s_m < epsilon, else 0 (Chiaverini, Siciliano & Egeland 1994; Chiaverini 1997). The term with
+# beta is that of the law JF, the term with lambda that of JD. A constant lambda is a choice of this
+# package.
 
 
 # All laws -----------------------------------------------------------------------------------------

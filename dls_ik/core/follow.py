@@ -33,7 +33,7 @@ HALVINGS = 20  # maximum number of halvings of a step that does not lower the er
 MAX_ROUNDING_STEP = 1e-7  # [rad or m] reversals up to this length are attributed to rounding
 # Minimum share of a full step after reversals, and factor of the share in a cycle without reversal.
 SHORTEST, LONGER = 1e-3, 1.3
-LONGER_AT_REST = 2.0  # factor of the share in a cycle without motion
+LONGER_AT_REST = 2.0  # factor of each joint's share in a cycle in which no step lowers the error
 LEAST_RATE = 1e-5  # [1/s] minimum relative decrease of the squared error; slower motion is refused
 NEGLIGIBLE_CURVATURE = 1e-3  # curvature that is ignored, relative to the smallest singular value^2
 MIN_STIFFNESS = 1e-8  # [m^2/rad^2] added, so that the matrix of the Newton step is regular
@@ -110,7 +110,11 @@ def follow_records(
 
 @allocating
 def _take_fallback_step(problem: FollowProblem, state: FollowState) -> bool:
-    """Take a step of the method in `problem`, which has no memory of earlier cycles."""
+    """Take a step of the fallback method in `problem`, without memory of earlier cycles.
+
+    Returns:
+        Whether a step was taken, as for :func:`_step`.
+    """
     memory = new_memory(problem.chain, problem.method, problem.general)
     return _step(problem, state, workspace(problem.chain, problem.general, memory))
 
@@ -470,7 +474,7 @@ def save_motion(motion: Array, scratch: FollowScratch) -> None:
 
     Args:
         motion: (2 n,) previous steps of the joints, followed by their shares.
-        scratch: The first rows of `F` and `K` are overwritten.
+        scratch: The steps are written to the first row of `F`, the shares to that of `K`.
     """
     n = motion.shape[0] // 2
     copy(motion[:n], scratch.F[0])
@@ -479,10 +483,10 @@ def save_motion(motion: Array, scratch: FollowScratch) -> None:
 
 @kernel
 def restore_motion(motion: Array, scratch: FollowScratch) -> None:
-    """Restore the previous steps and shares, because the step of this cycle is not made.
+    """Restore the previous steps and shares after a step that did not lower the error.
 
-    Otherwise a step of one method and the opposite step of another method would count as a swing in
-    every cycle, and the shares of resting joints would become so small that no step lowers the
+    Otherwise a rejected step and the opposite step of the fallback method would count as a reversal
+    in every cycle, and the shares of resting joints would become so small that no step lowers the
     error.
 
     Args:
@@ -496,7 +500,9 @@ def restore_motion(motion: Array, scratch: FollowScratch) -> None:
 
 @kernel
 def lengthen_shares(motion: Array) -> None:
-    """Increase shares in a cycle without motion, so that shortened steps keep no joint at rest.
+    """Increase the shares of all joints in a cycle in which no step lowers the error.
+
+    Otherwise the steps could stay too short to lower the error, and the arm would remain at rest.
 
     Args:
         motion: (2 n,) previous steps of the joints, followed by their shares; read and written.

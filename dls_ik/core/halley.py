@@ -3,10 +3,11 @@
 """Halley's method for inverse kinematics, with the derivatives of the Jacobian.
 
 The method QUIK computes the step in two stages: d = P e by the damping law, then the step
-P_2 e with P_2 the inverse of J + H d / 2, where H d is the derivative of J along d. The expression
-J dq + (H d) dq / 2 is the error that a motion corrects, to second order. The error therefore
-decreases cubically near a solution (Lloyd, Irani & Ahmadi 2022). The error is clamped, as in the
-published code; its two bounds are one bound here, see the option D_max.
+P_2 e with P_2 the inverse of J + H d / 2, where H d is the derivative of J along d. To second
+order, a motion dq close to d reduces the error by J dq + (H d) dq / 2. The method therefore
+converges cubically near a solution (Lloyd, Irani & Ahmadi 2022). The error is clamped first. The
+published code has one bound for positions and one for rotations; here the option D_max is the bound
+for both.
 """
 
 import numpy as np

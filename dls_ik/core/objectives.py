@@ -328,16 +328,16 @@ def _add_slopes(
 
 @allocating
 def closest_link(chain: Chain, point: Array, axes: Array, T: Array, out: Array) -> float:
-    """Return the distance [m] of the closest link from a point, and write its gradient.
+    """Return the distance [m] from a point to the closest link, and write its gradient.
 
-    The gradient is zero if the point is on the link.
+    The gradient of the distance is set to zero if the point is on the link.
 
     Args:
         chain: The chain of the arm.
         point: (3,) position of the point in the base frame [m].
         axes: (m, 2, 3) axes of the elements from :func:`dls_ik.core.kinematics.forward`.
         T: (k, 3, 4) poses of the tips from :func:`dls_ik.core.kinematics.forward`.
-        out: (n,) derivative of the distance by the joint positions, written.
+        out: (n,) derivative of the distance with respect to the joint positions, written.
     """
     near, push, best = np.empty(3), np.empty(3), 1e300
     for p in range(T.shape[0]):

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Strategies with tasks of different priority: secondary tasks, and transitions at joint limits.
 
-SRTP and AVOID add a secondary task with one row, grad^T dq = x, below the pose. IDV and CNS give
-the limits of joints priority over the pose, as CTP does. The strategies compute
-the motion z of the formula dq = z + C P (e - J z); core/limits.py has their ids.
+SRTP and AVOID add a secondary task with one row, grad^T dq = x, of lower priority than the pose.
+IDV and CNS give the joint limits priority over the pose, as CTP does. The strategies compute the
+motion z of the formula dq = z + C P (e - J z); core/limits.py has their ids.
 """
 
 from math import cos, pi
@@ -25,8 +25,9 @@ from dls_ik.core.types import Array, Chain, GeneralProblem, MethodParams, StepMe
 # dq = P e + (I - P J) J_c^* x with J_c = grad H^T and x = -mu |H| (Chiaverini 1997, (34)), which is
 # the common formula with z = J_c^* x. The inverse of J_c (I - P J), which is singular where the two
 # tasks conflict (algorithmic singularity), is not needed. J_c^* is the damped inverse of the row
-# J_c. Its damping factor is that of numerical filtering, see :func:`secondary_damping`. That the
-# secondary task is the objective H, with the rate -mu |H|, is a choice.
+# J_c. Its damping factor is that of numerical filtering, see :func:`secondary_damping`. The paper
+# has any constraint as its secondary task; the objective H, with the rate -mu |H|, is a choice of
+# this package.
 
 
 @force_inline
@@ -49,9 +50,9 @@ def solve_objective(params: MethodParams, mu: float, H: float, v: Array) -> None
 
     Args:
         params: Parameters epsilon and lambda_max of the damping.
-        mu: Share of the objective by which it decreases in a step.
+        mu: Fraction of |H| by which the motion lowers the objective H.
         H: Value of the objective.
-        v: (n,) gradient, read; motion [rad or m], written.
+        v: (n,) gradient of H, replaced by the motion [rad or m].
     """
     square = 0.0
     for j in range(v.shape[0]):
@@ -68,13 +69,14 @@ def solve_objective(params: MethodParams, mu: float, H: float, v: Array) -> None
 #
 # dq = P e + a_h [J_o N]^+ (x - J_o P e) with N = I - P J (Maciejewski & Klein 1985). J_o is the
 # derivative of the distance d of the closest point, one row, and x the motion away from the
-# obstacle. The common formula gives this step for z = b J_o^T, with the factor b by which J_o dq is
-# x (if a_h is 1). The gain a_h rises from 0 at the distance d_0 = influence to 1 at d_0 / 2. x is
-# 0 above d_0 / 2, and mu d_0 / 2 min((d_0 / 2d)^2 - 1, 1) below. The paper prescribes such gains;
-# their shapes are choices, as is the damping where pose and obstacle conflict.
+# obstacle. The common formula gives this step for z = b J_o^T, where the factor b is such that
+# J_o dq = x if a_h = 1. The gain a_h rises from 0 at the distance d_0 = influence to 1 at d_0 / 2.
+# x is 0 above d_0 / 2, and mu d_0 / 2 min((d_0 / 2d)^2 - 1, 1) below. The paper prescribes gains
+# that depend on the distance. The shapes of the gains, and the damping where pose and obstacle
+# conflict, are choices of this package.
 
-FULL_AVOIDANCE = 0.5  # share of the influence distance from which the gain of the task is 1
-LEAST_FREEDOM = 1e-12  # smallest part of J_o, relative to |J_o|^2, that the null space of J leaves
+FULL_AVOIDANCE = 0.5  # fraction of the influence distance up to which the gain of the task is 1
+LEAST_FREEDOM = 1e-12  # minimum J_o N J_o^T, relative to |J_o|^2; the task is ignored below it
 
 
 @kernel
@@ -83,7 +85,7 @@ def avoidance_gain(distance: float, influence: float) -> float:
 
     Args:
         distance: Distance of the arm from the obstacle [m].
-        influence: Distance from which the task has an effect [m].
+        influence: Distance below which the task has an effect [m].
     """
     near = FULL_AVOIDANCE * influence
     if distance >= influence:
@@ -98,9 +100,9 @@ def avoidance_motion(mu: float, distance: float, influence: float) -> float:
     """Return x, the motion away from the obstacle in one step [m].
 
     Args:
-        mu: Gain of the motion.
+        mu: Maximum motion, as a fraction of half the influence distance.
         distance: Distance of the arm from the obstacle [m].
-        influence: Distance from which the task has an effect [m].
+        influence: Influence distance [m]; the motion is 0 from half this distance on.
     """
     near = FULL_AVOIDANCE * influence
     if distance >= near:
@@ -158,20 +160,21 @@ def avoid_obstacle(
 # Park 2012), and z_j = -mu (q_j - mid-range). The joint is then held at x_j, and the other joints
 # correct the error. With h_j = 0 the joint moves as without its task, so that the step is
 # continuous when a joint enters or leaves a margin, if the damping law minimises a norm (JP, JD,
-# ED, IED, LM). Several joints in margins need the steps without each set of their tasks: 2^b
-# inverses for b joints with 0 < h < 1, as for CTP. h is that of CTP, whose z includes the factor h.
+# ED, IED, LM). If b joints have 0 < h < 1, one step is computed for each subset of their limit
+# tasks, which takes 2^b inverses, as for CTP. The code has h and z of CTP; that z includes the
+# factor h.
 
 
 @allocating
 def intermediate_values(
     step_method: StepMethod, lambda2: float, kept: Array, work: Workspace
 ) -> None:
-    """Replace z by the intermediate desired values x of the strategy IDV, and hold these joints.
+    """Replace z by the intermediate desired values x of the strategy IDV; mark the joints as held.
 
     Args:
         step_method: Damping law.
         lambda2: Squared damping factor lambda^2.
-        kept: (n,) activations h of the joint limits, written.
+        kept: (n,) copy of the activations h of the joint limits, written.
         work: The error `e` and the Jacobians `J` and `step.B` are read. In `limit`, the activation
             of each joint in a margin is set to 1, and the motion is replaced.
     """
@@ -185,7 +188,8 @@ def intermediate_values(
             between[num_between] = j
             num_between += 1
     every = (1 << count) - 1
-    found = np.zeros((every + 1, count))  # motions of these joints with each set of tasks
+    # A row for each subset of the limit tasks (a bit mask), with the motions of these joints
+    found = np.zeros((every + 1, count))
     for tasks in range(every + 1):
         for j in range(n):
             h[j] = 1.0 if a[j] == 1.0 else 0.0
@@ -224,7 +228,7 @@ def free_all(h: Array, kept: Array) -> None:
 
 @force_inline
 def shape_step(kept: Array, z: Array, dq: Array) -> None:
-    """Multiply the part of the step dq (n,) outside z (n,) by 1 - h, for h (n,) in `kept`."""
+    """Multiply dq - z, the part of the step dq (n,) that corrects the error, by 1 - `kept` (n,)."""
     for j in range(dq.shape[0]):
         dq[j] = z[j] + (1.0 - kept[j]) * (dq[j] - z[j])
 

@@ -123,10 +123,10 @@ def search(
 def choose_start(problem: PoseProblem, index: int, leaf: int, scratch: SearchScratch) -> int:
     """Write the start configuration of attempt `index` to `scratch.q` (n,) [rad or m].
 
-    The first start is the seed, if the selection rule uses the seed; with the method DUAL also the
-    second one. On the fast path, the rows of
-    one leaf of the table follow, and then random configurations. After many attempts, every fourth
-    random start has joints at their bounds.
+    If the selection rule uses the seed, the first start is the seed; with the method DUAL the
+    second start is the seed too. On the fast path, the rows of one leaf of the table follow, and
+    then random configurations. After many attempts, every fourth random start has joints at their
+    bounds.
 
     Args:
         problem: The pose, its seed, and the bounds of random starts.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Sequential quadratic programming (SQP) within the joint limits, and its alternation with Newton.
+"""Sequential quadratic programming (SQP) within joint limits, also in turns with Newton's method.
 
 SQP minimises f = |e|^2 / 2 for the scaled error e, as TRAC-IK does with SLSQP (Beeson & Ames 2015;
 Kraft 1988). An iteration solves the quadratic program
@@ -11,8 +11,9 @@ and searches along d for a configuration with a smaller f. H approximates the He
 the identity at first, and then updated by the BFGS formula with Powell's damping (Powell 1978), so
 that it stays positive definite. TRAC-IK approximates g by differences of f; here it is exact.
 
-A step of an attempt is one evaluation of f: if f has not decreased enough at the configuration that
-the last step has reached, the step leads to a configuration closer to that before.
+Each step of an attempt evaluates f once, at the configuration that the previous step has reached.
+If f has decreased enough there, the step starts a new iteration; otherwise it goes back toward the
+start of the search along d.
 
 DUAL makes attempts by Newton's method with clipping to the limits and attempts by SQP in turns;
 TRAC-IK runs them in two threads.
@@ -28,26 +29,26 @@ from dls_ik.core.jit import allocating, force_inline, kernel
 from dls_ik.core.step_bounds import NO_STEP_BOUND
 from dls_ik.core.types import Array, Chain, Memory, Method, Workspace
 
-ENOUGH_DECREASE = 1e-4  # share of the decrease along the tangent that a search must reach
-MIN_SHORTENING, MAX_SHORTENING = 0.1, 0.5  # factors of the length of the step of a search
+ENOUGH_DECREASE = 1e-4  # minimum decrease of f, as a fraction of the decrease along the tangent
+MIN_SHORTENING, MAX_SHORTENING = 0.1, 0.5  # bounds of the factor that shortens a step of a search
 MIN_SEARCH_LENGTH = 1e-8  # minimum length of a step of a search, relative to d
 POWELL_SHARE = 0.2  # minimum curvature in an update, relative to that of H
-MAX_ENTRY = 1e150  # larger entries of H, or NaN, reset H
+MAX_ENTRY = 1e150  # H is reset to the identity if a pivot of its factorisation is larger, or NaN
 
-# Rows of Memory.sqp (n + 4, n + 2): H (n, n), then the start of the search, g and d there, and the
-# value of f there with the length of the step.
+# Memory.sqp (n + 4, n + 2) has H (n, n) in its first n rows. The last four rows, in the order of
+# these numbers, have the start of the search; g and d there; and f there with the step length.
 _START, _GRADIENT, _DIRECTION, _VALUES = range(4)
 
 
 @force_inline
 def solver_of_attempt(method: Method, memory: Memory) -> Method:
-    """Return the method of an attempt, in which DUAL is replaced according to the attempt.
+    """Return the method of an attempt: for DUAL one of its two solvers, otherwise `method` itself.
 
-    Newton's method (the pseudoinverse without a limit strategy) replaces DUAL in the first attempt
-    and in each second one, SQP in the others. Other methods are returned unchanged.
+    The solver is Newton's method (the pseudoinverse without a limit strategy) in the first attempt
+    for a pose, SQP in the second attempt, and so on in turns.
 
     Args:
-        method: Limit strategy.
+        method: Method with its limit strategy.
         memory: State with the number of earlier attempts.
     """
     if method.limits != limits.DUAL:
@@ -118,7 +119,9 @@ def reset_hessian(H: Array) -> None:
 
 @kernel
 def shorter_step(f_start: float, f: float, slope: float, length: float) -> float:
-    """Return a shorter length of a step: the minimum of a parabola through the known values.
+    """Return a shorter length of a step: the minimum of the parabola with the values given.
+
+    The result is at least MIN_SHORTENING and at most MAX_SHORTENING times `length`.
 
     Args:
         f_start: Value of f at the start of the search.

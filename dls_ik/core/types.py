@@ -289,8 +289,8 @@ class SearchScratch(NamedTuple):
 class Memory(NamedTuple):
     """State of a method between the steps of an attempt; `steps[0]` is 0 before the first step."""
 
-    # (4,) number of steps; iterations that determine lambda, last and all steps; number of attempts
-    # for the pose before this one
+    # (4,) number of steps; iterations that determine lambda, in the last step and in all steps;
+    # number of earlier attempts for the pose
     steps: Indices
     lambda2: Array  # (1,) squared damping factor of the last step
     manipulability: Array  # (1,) manipulability at the last step

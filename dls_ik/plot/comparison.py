@@ -58,7 +58,7 @@ def path_comparison(compared: PathComparison, title: str = "") -> Figure:
     rows show the error, the speed of the joints, the condition number and the distance to joint
     limits. The title of each panel contains extreme values: in the left column those of the shown
     iterations, in the right column those of :meth:`PathComparison.peaks`. A grey band covers the
-    lap whose errors and speeds do not count.
+    first lap if its errors and speeds are not evaluated.
 
     Args:
         compared: Result of :func:`dls_ik.solver.comparison.compare_on_path`.

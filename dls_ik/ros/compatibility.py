@@ -233,7 +233,7 @@ def _outputs(servo: Mapping[str, Any], notes: dict[str, str]) -> dict[str, Any]:
     elif not has_positions:
         notes["publish_joint_positions"] = "trajectories always have positions"
     if kind == SERVO_TRAJECTORY_TYPE and servo.get("publish_joint_velocities") is False:
-        notes["publish_joint_velocities"] = "set trajectory_points to 1 for points without"
+        notes["publish_joint_velocities"] = "set trajectory_points to 1 to omit velocities"
     if servo.get("publish_joint_accelerations") is True:
         notes["publish_joint_accelerations"] = "set trajectory_accelerations and jerk"
     if "command_out_topic" in servo:

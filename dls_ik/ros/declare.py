@@ -182,9 +182,9 @@ class ItemParameters:
 class ItemList(NamedTuple):
     """Parameter that lists names of items, each of which has parameters of its own."""
 
-    parameter: str  # name of the parameter
-    details: str  # field with the parameters of the items
-    kind: type[ItemParameters]
+    parameter: str  # name of the parameter that lists the names
+    details: str  # name of the field of the ParameterSet that holds the parameters of the items
+    kind: type[ItemParameters]  # class of the parameters of an item
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,7 @@ class ParameterSet:
     ITEM_LISTS: ClassVar[tuple[ItemList, ...]] = ()
 
     def changed(self: ParameterSetT, given: Mapping[str, Any]) -> ParameterSetT:
-        """Return a copy of the parameters with new values, including those of items.
+        """Return a copy of the parameters, and of the parameters of items, with new values.
 
         Args:
             given: New values by parameter name in ROS.
@@ -282,7 +282,9 @@ def check_unique(parameter: str, names: Sequence[str]) -> None:
     """
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise OptionError(f"{parameter} contains {listing(twice)} more than once")
+        raise OptionError(
+            f"{parameter} contains {listing(twice)} more than once; give each name once"
+        )
 
 
 def ros_name(field: "Field[Any]") -> str:

@@ -446,7 +446,7 @@ class Parameters(GroupsParameters):
     )
     servo_resolution: tuple[float, ...] = start_parameter(
         (),
-        "servo_ticks: joint motion of a tick, one number for all output_joints or one for each",
+        "servo_ticks: joint motion per tick, one number for all output_joints or one for each",
         "rad or m",
         (0.0, 1e3),
     )
@@ -459,8 +459,8 @@ class Parameters(GroupsParameters):
     )
     servo_direction: tuple[float, ...] = start_parameter(
         (),
-        "servo_ticks: 1, or -1 for a servo that turns against its joint, one number or one for "
-        "each joint; empty: 1",
+        "servo_ticks: 1, or -1 if goal positions decrease as joint positions increase, one number "
+        "or one for each joint; empty: 1",
         span=(-1.0, 1.0),
     )
     trajectory_points: int = start_parameter(

@@ -31,7 +31,8 @@ from dls_ik.teleop.device import Control
 
 TELEOP_NODE_NAME = "dls_ik_teleop"
 STARTING_NODE_NAME = "dls_ik_teleop_start"  # name until no other teleoperation is found
-NAMES_TIME = 0.3  # [s] time from the discovery of one node to the discovery of all others
+NAMES_TIME = 1.0  # [s] time from the discovery of one node to the discovery of all others
+MIN_PATIENCE = 1.0  # [s] minimum time for the connection of a discovered node
 MAX_ROWS = 100  # minimum number of tip poses that the monitor keeps
 ARM_TIMEOUT = 0.5  # [s] time without a tip pose after which the arm counts as lost
 GRAPH_PERIOD = 1.0  # [s] period of the search for other publishers and other teleop nodes
@@ -48,7 +49,8 @@ class SecondTeleopError(DlsIkError):
 def open_publisher(namespace: str, node: str, patience: float) -> TargetPublisher:
     """Connect to ``ik_node``, and return the publisher of its targets.
 
-    The search for another teleoperation uses another node name, so that the other one continues.
+    During the search for another teleoperation, this node has another name. Otherwise, a running
+    teleoperation would find a second node of its own name, and stop the arm.
 
     Args:
         namespace: Namespace of ``ik_node``.
@@ -60,8 +62,10 @@ def open_publisher(namespace: str, node: str, patience: float) -> TargetPublishe
         ServiceMissingError: If no node subscribes to targets.
         NoAnswerError: If the node publishes no tip poses.
     """
+    begin = time.monotonic()
     _refuse_second(namespace, node, patience)
-    publisher = TargetPublisher(namespace, node, patience, TELEOP_NODE_NAME, MAX_ROWS)
+    left = max(begin + patience - time.monotonic(), min(patience, MIN_PATIENCE))
+    publisher = TargetPublisher(namespace, node, left, TELEOP_NODE_NAME, MAX_ROWS)
     try:
         publisher.wait()
         if rival := _find_rival(publisher.node):

@@ -80,7 +80,10 @@ def find_mesh(name: str, folder: Path | None, allow: Iterable[str | os.PathLike[
     if name.startswith(PACKAGE_SCHEME):
         hint = "; searched the folders in AMENT_PREFIX_PATH and ROS_PACKAGE_PATH"
         hint += ", and next to the description" if folder is not None else ""
-        hint += "; source the workspace of the package, or add its parent to ROS_PACKAGE_PATH"
+        hint += (
+            "; source the workspace of the package, or add the folder that contains the package to "
+            "ROS_PACKAGE_PATH"
+        )
     raise SceneError(f"there is no file {quoted(name)}{hint}")
 
 

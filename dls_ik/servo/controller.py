@@ -187,10 +187,10 @@ class Controller:
         return f"Controller({self.robot.name}, {self.method}, {activity})"
 
     def __reduce__(self) -> NoReturn:
-        """Refuse to be copied or pickled, because the state of the kernels cannot be.
+        """Raise an error, because the state of the compiled kernels cannot be copied or pickled.
 
         Raises:
-            TypeError: If this method is called, as by ``copy.deepcopy`` and ``pickle.dumps``.
+            TypeError: If ``copy.deepcopy``, ``pickle.dumps`` or other code calls this method.
         """
         raise TypeError(
             "a Controller cannot be copied or pickled; create another Controller with the same "

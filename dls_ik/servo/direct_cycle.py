@@ -34,7 +34,8 @@ class DirectCycle:
 
     def __init__(self, local_ik: LocalIk, limiter: AccelerationLimiter) -> None:
         self._local_ik, self._limiter = local_ik, limiter
-        # Returns whether the command must slow down first, so that the limiter must move it.
+        # Function that returns whether the velocity of the command is too high for the limits; the
+        # limiter then moves the command instead.
         self.is_too_fast = limiter.is_too_fast
         parts = cycle.CycleParts(*local_ik.records(), *limiter.records())
         self._parts = boxed(parts)

@@ -260,8 +260,8 @@ class TimedPath:
         """Return points between which the trajectory is a polynomial of degree 3 or less.
 
         The times are whole nanoseconds, as in ROS messages. If times were rounded after sampling,
-        the accelerations in short intervals would change considerably, because they depend on the
-        second power of the interval.
+        the accelerations in short intervals would change considerably, because they are inversely
+        proportional to the square of the interval.
 
         Args:
             min_interval: Minimum time between two points [s].

@@ -138,7 +138,7 @@ class Supervision:
         self._expected_since = -math.inf
         self._awaits = False  # whether no measurement has arrived since a gap in the cycles
         self._lag = math.nan  # [s] last lag that was found
-        # [s] Times since and until when the recorded commands are equal, see :meth:`_rests`.
+        # [s] Start and end of the time in which :meth:`_rests` found all commands to be equal
         self._still = math.inf, -math.inf
 
     def restart(self, start: Array) -> None:

@@ -20,8 +20,8 @@ from dls_ik.core.types import Array
 from dls_ik.errors import OptionError
 from dls_ik.text import listing
 
-MAX_TICK = 2**31 - 1  # largest number of the messages of goal positions
-TICK_ROUNDING = 1e-9  # share of a tick by which a limit may be missed because of rounding
+MAX_TICK = 2**31 - 1  # largest goal position in a message (int32)
+TICK_ROUNDING = 1e-9  # [ticks] rounding error by which a goal position may exceed a joint limit
 
 
 class TickScale(NamedTuple):
@@ -29,17 +29,21 @@ class TickScale(NamedTuple):
 
     resolution: Array  # (n,) joint motion of a tick [rad or m]
     offset: Array  # (n,) goal position at joint position 0 [ticks]
-    direction: Array  # (n,) 1, or -1 if goal positions fall where joint positions rise
+    direction: Array  # (n,) 1, or -1 if goal positions decrease as joint positions increase
     lowest: NDArray[np.int64]  # (n,) smallest goal position within the joint limits [ticks]
     highest: NDArray[np.int64]  # (n,) largest goal position within the joint limits [ticks]
 
     def ticks(self, q: Array) -> NDArray[np.int64]:
         """Return the goal positions (..., n) closest to joint positions (..., n) [rad or m].
 
-        Goal positions are within the joint limits, even if q is not.
+        Goal positions are within the joint limits if q is. Otherwise they are not farther outside
+        than q, so that an arm that starts beyond a limit returns at the speed of its command.
         """
-        rounded = np.rint(self.direction * q / self.resolution + self.offset)
-        return np.asarray(np.clip(rounded, self.lowest, self.highest), np.int64)
+        exact = self.direction * q / self.resolution + self.offset
+        low = np.minimum(self.lowest, np.ceil(exact - TICK_ROUNDING))
+        high = np.maximum(self.highest, np.floor(exact + TICK_ROUNDING))
+        goals = np.clip(np.rint(exact), low, high)
+        return np.asarray(np.clip(goals, -MAX_TICK, MAX_TICK), np.int64)
 
     def positions(self, ticks: NDArray[np.int64]) -> Array:
         """Return the joint positions (..., n) [rad or m] of goal positions (..., n) [ticks]."""
@@ -53,18 +57,19 @@ def tick_scale(
     offset: Sequence[float] = (),
     direction: Sequence[float] = (),
 ) -> TickScale:
-    """Return the conversion for the joints of an arm.
+    """Return the conversion between positions of joints and goal positions of their servos.
 
     Args:
         names: (n,) names of the joints, for messages.
         limits: (n,) lower and (n,) upper joint limits [rad or m]; infinite without a limit.
-        resolution: Joint motion of a tick [rad or m]; one number for all servos, or (n,).
+        resolution: Joint motion per tick [rad or m]; one number for all servos, or (n,).
         offset: Goal position at joint position 0 [ticks]; one number, (n,), or empty for 0.
-        direction: 1 or -1; one number, (n,), or empty for 1.
+        direction: 1, or -1 if goal positions decrease as joint positions increase; one number,
+            (n,), or empty for 1.
 
     Raises:
-        OptionError: If a list has another length, a value is not valid, or no goal position is
-            within the limits of a joint.
+        OptionError: If a list has a length other than 1 and n, if a value is not valid, or if the
+            limits of a joint contain no goal position, or goal positions beyond MAX_TICK.
     """
     n = len(names)
     per_tick = _per_servo("servo_resolution", resolution, n, names)
@@ -76,8 +81,8 @@ def tick_scale(
     for name, lowest, highest in zip(names, low, high, strict=True):
         if lowest > highest:
             raise OptionError(
-                f"no goal position of a servo is within the limits of {name}: a tick of "
-                "servo_resolution is longer than its range"
+                f"no goal position (whole tick) is within the limits of {name}; reduce "
+                "servo_resolution, or change servo_offset"
             )
         largest = max((abs(end) for end in (lowest, highest) if np.isfinite(end)), default=0.0)
         if largest > MAX_TICK:
@@ -90,15 +95,19 @@ def tick_scale(
 
 
 def check_servo_values(resolution: Sequence[float], direction: Sequence[float]) -> None:
-    """Check the values of a conversion.
+    """Check the resolutions and directions of servos.
+
+    Args:
+        resolution: Joint motion per tick [rad or m].
+        direction: 1 or -1; may be empty.
 
     Raises:
-        OptionError: If a resolution is not positive, or a direction is not 1 or -1.
+        OptionError: If a resolution is not positive or not finite, or a direction is not 1 or -1.
     """
     if not all(0.0 < value < np.inf for value in resolution):
         raise OptionError(
             "servo_resolution must be positive [rad or m per tick], such as 0.001534 for 4096 "
-            f"ticks in a turn; got {', '.join(f'{value:g}' for value in resolution) or 'none'}"
+            f"ticks per turn; got {', '.join(f'{value:g}' for value in resolution) or 'none'}"
         )
     if not set(direction) <= {1.0, -1.0}:
         raise OptionError(
@@ -111,7 +120,7 @@ def _per_servo(name: str, given: Sequence[float], n: int, joints: Sequence[str])
     """Return one number for each of n servos.
 
     Raises:
-        OptionError: If the list has neither one number nor n.
+        OptionError: If the number of values is neither 1 nor n.
     """
     if len(given) not in (1, n):
         raise OptionError(

@@ -47,8 +47,8 @@ from dls_ik.solver.task import Tasks
 from dls_ik.solver.task_stack import TaskStack, split_stack
 
 MAX_ERROR_SHARE = 0.99  # a joint motion must reduce the error to less than this share of itself
-# A joint motion to a moving target continues while the error at its goal is smaller than this share
-# of the error at the command.
+# A joint motion to a moving target continues while the pose error of its goal is at most this share
+# of the pose error of the command.
 MAX_GOAL_ERROR_SHARE = 0.1
 # [s] Local motion replaces a joint motion to a moving target as soon as all joints can reach the
 # goal within this time at their velocity limits.
@@ -72,6 +72,7 @@ class SolutionRequest(NamedTuple):
     answer: "Future[IkResult] | None"  # result of the planner; None: already used
     is_out_of_reach: bool = False  # whether the planner found no solution
     goal: Array | None = None  # (n,) goal of the current joint motion; None: no joint motion
+    has_moved: bool = False  # whether the goal is a step of local motion, not the solver's answer
 
 
 @dataclass
@@ -88,7 +89,7 @@ class SceneMotion:
     names: Pair | None = None  # pair that blocks the target, or the path to the target
     since: float = 0.0  # [s] time of the last search result
     goal: Array | None = None  # (n,) end of the path [rad or m]; None: any solution of T
-    # (n,) solution of T if the target has moved since the path was planned; None: it has not
+    # (n,) solution of T [rad or m] if the target has moved since the path was planned, or None
     moved_goal: Array | None = None
 
 
@@ -109,7 +110,7 @@ class Tracked(NamedTuple):
     state: ServoState
     step: ServoStep
     reason: str = ""
-    direct: DirectCycle | None = None  # has the figures of this cycle; None: not computed yet
+    direct: DirectCycle | None = None  # its attributes describe this cycle; None: not computed
 
 
 class Tracker:
@@ -332,8 +333,8 @@ class Tracker:
                 the step starts from the present reference.
 
         Returns:
-            The step, the largest motion of a joint of the reference [rad or m], and the figures of
-            the cycle if they are known.
+            The step, the largest motion of a joint of the reference [rad or m], and the direct
+            cycle, whose attributes describe this cycle; None if the limiter moved the command.
         """
         direct = self._direct
         if direct is not None and guide is None and not direct.is_too_fast():
@@ -641,7 +642,8 @@ class Tracker:
             dt: Duration of the cycle [s].
 
         Returns:
-            The goal, and the result of the cycle; None if local motion has to make this cycle.
+            The goal, and the result of the cycle; None if local motion must move the command in
+            this cycle.
         """
         if self._is_requested(T_d):
             return goal, self._approach(request, goal, np.zeros_like(goal), dt)
@@ -649,10 +651,10 @@ class Tracker:
         if moved is None:
             self._restart()
             return None
-        request = request._replace(T=T_d.copy(), goal=moved)
+        request = request._replace(T=T_d.copy(), goal=moved, has_moved=True)
         distance = np.abs(moved - self.limiter.q)
         if (distance <= HANDOVER_TIME * self.local_ik.robot.velocity).all():
-            self._request = request._replace(goal=None)
+            self._request = None  # the planner has not solved this target
             self._stall.reset()
             return None
         return moved, self._approach(request, moved, (moved - goal) / dt, dt)
@@ -716,7 +718,8 @@ class Tracker:
         self._request = request
         if np.abs(goal - self.limiter.q).max() <= GOAL_TOLERANCE:
             self.local_ik.restart(goal)
-            self._request = request._replace(goal=None)
+            # The planner has not solved a target that has moved.
+            self._request = None if request.has_moved else request._replace(goal=None)
             self._stall.reset()
         else:
             # Local motion then starts here if another target replaces this target.

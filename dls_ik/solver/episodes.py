@@ -17,7 +17,7 @@ from dls_ik.solver.result import IkPathResult
 from dls_ik.solver.solver import IkSolver
 
 NUM_POLISHING_STEPS = 4  # number of Newton steps after the solver; each squares a small error
-POLISHING_CUTOFF = 1e-6
+POLISHING_CUTOFF = 1e-6  # default of the argument `cutoff` of polished
 DEFAULT_TOLERANCE = 1e-6  # [m, rad]
 DEFAULT_MAX_STEP = 0.5  # [rad or m]
 

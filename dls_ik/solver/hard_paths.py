@@ -35,7 +35,7 @@ LAPS = 2  # number of laps forward and back, each 2 pi seconds: 1 rad/s
 COSINE = np.cos(np.arange(round(2.0 * LAPS * math.pi / BARE_STEP_DURATION)) * BARE_STEP_DURATION)
 # methods that follow each path; "jp" is undamped
 PATH_METHODS = ("jp", "dls", "svf+sd", "sdls+clamp")
-# Options with which the paths were chosen that the documentation shows
+# Options of methods during the search; the paths of the documentation were found with these values
 PATH_OPTIONS: dict[str, dict[str, Any]] = {"sdls+clamp": {"gamma_max": 0.5, "D_max": 0.4}}
 
 # Configurations, by joint names, near which singularities are searched first. The configuration of
@@ -401,7 +401,7 @@ class PathSearch:
         return tuple(found)
 
     def _by_defaults(self, found: HardPath) -> HardPath:
-        """Return a path with the runs of all methods with their default options."""
+        """Return the path with the runs of PATH_OPTIONS repeated with default options."""
         runs = [
             self._run(method, found.path) if method in PATH_OPTIONS else run
             for method, run in zip(PATH_METHODS, found.runs, strict=True)

@@ -17,7 +17,7 @@ from dls_ik.text import did_you_mean, quoted, suggest_names
 
 AUTO_METHOD = "auto"
 KDL_METHODS = ("kdl_lma", "kdl_nr", "kdl_nr_jl")
-UNBOUNDED_STEP = 1e6  # [rad or m] bound of the steps of a singular direction, not reached
+UNBOUNDED_STEP = 1e6  # [rad or m] gamma_max that no step of a singular direction exceeds
 PART_KINDS = ("damping law", "limit strategy", "error bound", "step bound")
 
 # Each part of a name: its kind, its id in `core`, and the option defaults that it sets.
@@ -194,7 +194,8 @@ _LISTED: dict[str, tuple[str, str]] = {
 # Methods that need further options and are therefore not listed, with source and purpose.
 _UNLISTED: dict[str, tuple[str, str]] = {
     "avoid": ("Maciejewski & Klein 1985",
-              "moves the arm away from an obstacle as far as the pose permits; needs obstacle"),
+              "moves the arm away from an obstacle as far as the pose permits; needs the option "
+              "obstacle"),
 }  # fmt: skip
 
 reserve((*_LISTED, *_UNLISTED, *_PARTS, *FORMER_NAMES))
@@ -226,7 +227,7 @@ class MethodChoice(NamedTuple):
 
     @property
     def follows_no_target(self) -> bool:
-        """Whether the method cannot follow a target, because its attempts are more than steps."""
+        """Whether the method only solves single poses, because it has no independent steps."""
         return self.is_kdl or self.limits in (limits.SQP, limits.DUAL)
 
     @property

@@ -73,7 +73,7 @@ def number(default: Any, low: float, high: float, unit: str, text: str) -> Any:
 
 
 def optional_number(low: float, high: float, unit: str, text: str) -> Any:
-    """Declare an option that is a real number, or None, the default, for a value by the robot.
+    """Declare an option that is a real number; its default None selects a value for the robot.
 
     Args:
         low: Smallest valid value.

@@ -175,8 +175,8 @@ def _method_params(robot: RobotModel, choice: MethodChoice, options: SolverOptio
 def clamp_bound(robot: RobotModel, options: SolverOptions) -> float:
     """Return the bound `D_max` of the error of a tip [m].
 
-    By default it is half the length of a typical link (Buss & Kim 2004, section 3), or unlimited
-    for a robot without lengths.
+    If the option is None, the bound is half the length of a typical link (Buss & Kim 2004, section
+    3), or infinite if all joints and tips coincide.
     """
     if options.D_max is not None:
         return options.D_max

@@ -57,12 +57,13 @@ def singularity_robust(
 
     The step is dq = (J^T W1 J + k W2)^-1 J^T W1 e with k = lambda0 (1 - w / w_t)^2 where the
     manipulability w = sqrt(det(J J^T)) is below w_t, else 0 (Nakamura & Hanafusa 1986). With unit
-    weights the method is `jd` with the policy `manipulability`. With k = 0 the step is the limit
-    for small k: the weighted least-squares step of least weighted length.
+    weights the method is `jd` with the policy `manipulability`. For k = 0 the step is the limit for
+    k toward 0: of all steps with the smallest error weighted by W1, the shortest one weighted by
+    W2.
 
     Args:
-        lambda0: k at a singularity.
-        w_t: Manipulability from which the step is not damped.
+        lambda0: Value of k at a singularity, where w = 0.
+        w_t: Threshold of the manipulability w; the step is not damped above it.
         W1: (r, r) weight of the scaled error; None: the identity.
         W2: (n, n) weight of the joint motion; None: the identity.
 

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Scenario files of Tabaczynski 2005, section 3.6: a chain with its start, a goal and a tolerance.
 
-A file has the variables of his program, as YAML, JSON or MATLAB data: `translate` (the translation
-of each link in the frame that its joint turns) and `theta` (the start), or in their place
-`position` (the ends of the links at the start); `end_goal` and `tolerance`. All joints turn about
-z. `position`, which his program announces, but does not read, needs links in one plane z = 0.
+A YAML, JSON or MATLAB file has the variables of Tabaczynski's program. The chain and its start are
+given either by `translate` (translation of each link in the frame that its joint turns) and `theta`
+(joint positions), or by `position` (ends of the links at the start). `end_goal` and `tolerance`
+complete the scenario. All joints turn about z. With `position`, all links must be in the plane
+z = 0; the program announces this variable, but does not read it.
 """
 
 from __future__ import annotations
@@ -33,16 +34,19 @@ from dls_ik.text import did_you_mean, listing, quoted
 
 SCENARIO_KEYS = ("translate", "theta", "position", "end_goal", "tolerance")
 MAX_SCENARIO_BYTES = 1_000_000  # maximum size of a file
-MIN_RANK_VALUE = 1e-4  # smaller singular values do not count for the rank, as in his program
+MIN_RANK_VALUE = 1e-4  # smaller singular values count as 0 in the rank, as in the program
 
 
 class ChainScenario(NamedTuple):
-    """Chain of n joints that turn about z, with a start, a goal of the tip and a tolerance."""
+    """Chain of n joints that turn about z, with a start, a goal of the tip and a tolerance.
+
+    Lengths are in the unit of the file.
+    """
 
     robot: RobotModel
     start: Array  # (n,) joint positions [rad]
-    goal: Array  # (3,) position of the tip
-    tolerance: float  # distance from the goal at which iterations end
+    goal: Array  # (3,) desired position of the tip in the base frame
+    tolerance: float  # maximum distance of the tip from the goal at a solution
 
 
 class ScenarioTrace(NamedTuple):
@@ -69,7 +73,10 @@ def read_scenario(path: str | os.PathLike[str]) -> ChainScenario:
     except Exception as error:  # readers raise errors of many types
         raise OptionError(f"cannot read the scenario {quoted(str(path))}: {error}") from error
     if not isinstance(found, dict):
-        raise OptionError(f"a scenario must have the variables {listing(SCENARIO_KEYS)}")
+        raise OptionError(
+            f"the scenario {quoted(str(path))} must be a mapping with variables of "
+            f"{listing(SCENARIO_KEYS)}; got {quoted(found)}"
+        )
     return scenario_of(found, file.stem)
 
 
@@ -110,14 +117,21 @@ def scenario_of(given: dict[str, Any], name: str = "scenario") -> ChainScenario:
         hint = did_you_mean(unknown[0], SCENARIO_KEYS) or f"known are {listing(SCENARIO_KEYS)}"
         raise OptionError(f"unknown variable {quoted(unknown[0])} of a scenario; {hint}")
     if ("position" in given) == ("translate" in given):
-        raise OptionError("a scenario needs either translate and theta, or position")
+        raise OptionError(
+            "a scenario needs either translate and theta, or position; got "
+            + (", ".join(given) or "no variables")
+        )
     if "position" in given:
         if "theta" in given:
-            raise OptionError("theta belongs to translate; position has the angles in itself")
+            raise OptionError(
+                "theta belongs to translate; position already defines the joint positions: remove "
+                "theta"
+            )
         links, start = _from_positions(_numbers("position", given["position"], (-1, 3)))
     else:
         links = _numbers("translate", given["translate"], (-1, 3))
-        start = _numbers("theta", np.ravel(given.get("theta", [])), (len(links),))
+        theta = np.ravel(np.asarray(given.get("theta", []), dtype=object))
+        start = _numbers("theta", theta, (len(links),))
     goal = np.ravel(np.asarray(given.get("end_goal", []), dtype=object))
     goal = np.append(goal, 0.0) if len(goal) == 2 else goal
     tolerance = float(_numbers("tolerance", given.get("tolerance"), ()))
@@ -134,14 +148,15 @@ def _numbers(name: str, given: Any, shape: tuple[int, ...]) -> Array:
     """
     try:
         found = np.array(given, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         found = np.full(0, np.nan)
     fits = found.ndim == len(shape) and all(
         n in (-1, have) and have > 0 for n, have in zip(shape, found.shape, strict=True)
     )
     if not fits or not np.isfinite(found).all():
-        form = " by ".join("n" if n == -1 else str(n) for n in shape) or "one"
-        raise OptionError(f"{name} must be {form} finite numbers; got {quoted(given)}")
+        form = " by ".join("n" if n == -1 else str(n) for n in shape)
+        wanted = f"{form} finite numbers" if form else "a finite number"
+        raise OptionError(f"{name} must be {wanted}; got {quoted(given)}")
     return found
 
 
@@ -155,8 +170,9 @@ def _from_positions(ends: Array) -> tuple[Array, Array]:
     lengths = np.linalg.norm(steps[:, :2], axis=1)
     if np.any(ends[:, 2] != 0.0) or not (lengths > 0.0).all():
         raise OptionError(
-            "position must have different ends of links in the plane z = 0, because all joints "
-            "turn about z; give translate and theta for links out of this plane"
+            "position must have links of nonzero length in the plane z = 0, because all joints "
+            f"turn about z; got {quoted(ends.tolist())}; give translate and theta for links out of "
+            "this plane"
         )
     links = np.zeros_like(ends)
     links[:, 0] = lengths

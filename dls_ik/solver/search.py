@@ -75,7 +75,7 @@ DEFAULT_RESTARTS = 10_000  # restarts for one pose without a scene if max_restar
 GENERAL_ATTEMPT_COST = 5
 LONG_ATTEMPT_CRITERIA = (100, 0.999, 3)  # options max_iterations, stall_ratio, stall_count
 
-# Kernel of the fast path for writable, C-contiguous arrays
+# Kernel of the fast path, called without type checks; all arrays are writable and C-contiguous
 _search_plain = compat.EntryPoint(search_packed)
 _loaded: frozenset[tuple[bool, bool, bool]] = frozenset()  # see Search.load_kernels
 

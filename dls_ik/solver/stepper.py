@@ -215,8 +215,8 @@ class Stepper:
             (n,) joint velocity [rad/s or m/s].
 
         Raises:
-            OptionError: If a velocity has another shape, a number is not finite or larger than 1e9,
-                or a gain is negative or given without a pose.
+            OptionError: If an argument has another shape, or is not finite or larger than 1e9; or
+                if the gain is negative, or is positive and T is None.
             PoseError: If the pose is not valid.
         """
         velocity = _finite_array(x_dot, (self.rows,), "x_dot")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dls_ik.errors import OptionError
 from dls_ik.plot.canvas import (
     BLUE,
     GREY,
@@ -170,12 +171,18 @@ def tuning_picture(result: TuningResult) -> Figure:
 
     Raises:
         DlsIkError: If matplotlib is not installed.
+        OptionError: If no value solved a pair.
     """
     tuning = result.tuning
+    points = [point for point in result.points if np.isfinite(point.score.value)]
+    if not points:
+        raise OptionError(
+            f"no value of {tuning.option} solved a pair, so there is no curve; tune by the "
+            "criterion solved, or give other values"
+        )
     figure = new_figure(7.0, 4.2)
     axes = figure.subplots()
     scale = 100.0 if tuning.criterion == SUCCESS else 1.0
-    points = [point for point in result.points if np.isfinite(point.score.value)]
     x = np.array([point.value for point in points], float)
     value, low, high = scale * np.array([tuple(point.score) for point in points]).T
     axes.fill_between(x, low, np.where(np.isfinite(high), high, value), color=BLUE, alpha=0.15)

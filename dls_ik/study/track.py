@@ -40,8 +40,9 @@ def track_targets(
         progress: Called with the number of followed paths and the number of all paths.
 
     Returns:
-        Mean error (p, v) over the targets, each after the step toward it [m], and share (p, v) of
-        the joint steps that reverse the previous step of the joint, for p pairs and v variants.
+        Two arrays (p, v) for p pairs and v variants: the mean error of the tip from each target
+        after the step toward this target [m], and the share of the joint steps that reverse the
+        previous step of the joint. The values are infinity and 1 if joint positions are not finite.
 
     Raises:
         MethodError: If a method does not support the robot.
@@ -51,7 +52,10 @@ def track_targets(
     starts, goals = study_pairs(robot, study.cases[0], study.pairs, study.seed)
     first, last = robot.fk(starts), robot.fk(goals)
     if first.ndim != 3:
-        raise OptionError(f"{study.robots[0].name} has several tips; choose one")
+        raise OptionError(
+            f"a moving target needs a robot with one tip, but {study.robots[0].name} has several "
+            "tips; choose one"
+        )
     steppers = [
         Stepper(robot, variant.method, task=task, **dict(variant.options))
         for variant in study.variants
@@ -72,7 +76,7 @@ def track_targets(
 
 
 def line_poses(first: Array, last: Array, steps: int) -> Array:
-    """Return poses (steps, 4, 4) on the line from one pose (4, 4) to another, the last pose.
+    """Return poses (steps, 4, 4) from the pose `first` (4, 4), left out, to the pose `last` (4, 4).
 
     The position moves along a line, and the rotation about a fixed axis, at constant speed.
     """
@@ -92,7 +96,7 @@ def line_poses(first: Array, last: Array, steps: int) -> Array:
 def _mean_error(robot: RobotModel, task: str, q: Array, targets: Array) -> float:
     """Return the mean error [m] of tips at q (s, n) [rad or m] from targets (s, 4, 4).
 
-    A rotation counts by ROTATION_WEIGHT; a task of the position has none.
+    Rotation errors are multiplied by ROTATION_WEIGHT; the task "position" ignores them.
     """
     T = robot.fk(q)
     distance = np.linalg.norm(T[:, :3, 3] - targets[:, :3, 3], axis=1)

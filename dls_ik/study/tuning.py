@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Tuning: the value of one option of a method that is best for a robot, with its interval.
+"""Tuning: the best value of one option of a method for a robot, with a confidence interval.
 
 All values are compared on the same random pairs of start and goal of a study. The first values are
 evenly spaced on a logarithmic scale; further values lie between the neighbours of the best one. The
@@ -24,7 +24,13 @@ from dls_ik.chunks.parts import Progress
 from dls_ik.core.types import Array
 from dls_ik.errors import MethodError, OptionError
 from dls_ik.solver.method import parse_method
-from dls_ik.solver.options import SolverOptions, checked_count, checked_value, solver_options
+from dls_ik.solver.options import (
+    SolverOptions,
+    checked_count,
+    checked_value,
+    is_integer,
+    solver_options,
+)
 from dls_ik.study.definition import CASES, MAX_PAIRS, STUDY_TASKS, Study, StudyMethod, StudyRobot
 from dls_ik.study.run import run_study
 from dls_ik.study.statistics import LEVEL, Interval, wilson_interval
@@ -38,7 +44,7 @@ CRITERIA = {
     "time": "processor time of all pairs, divided by the number of solved pairs [s]",
     BY_TRACKING: "mean error of a tip that follows a moving target by one step per target [m]",
 }
-# Options that define the question, and not how the method answers it
+# Options that cannot be tuned, with the reason
 DEFINING_OPTIONS = {
     "position_tolerance": "it decides what counts as solved",
     "rotation_tolerance": "it decides what counts as solved",
@@ -49,7 +55,8 @@ DEFINING_OPTIONS = {
     "timeout": "results would depend on the speed of the machine",
     "prove_after": "it matters for unreachable poses, and all goals are reachable",
 }
-EFFORTS = ("max_iterations", "max_restarts", "num_candidates")  # more is better by the share solved
+# Options whose larger values never solve fewer pairs
+EFFORTS = ("max_iterations", "max_restarts", "num_candidates")
 NUM_VALUES, NUM_REFINED = 13, 8  # values of the first grid, and between the neighbours of the best
 DEFAULT_RATIO = 30.0  # the first grid reaches from default / ratio to default * ratio
 MAX_EXTENSIONS = 3  # extensions of a grid whose best value is at its end
@@ -61,7 +68,7 @@ VALUE_DIGITS = 3  # significant digits of the values of a grid
 
 @dataclass(frozen=True)
 class Tuning:
-    """What is tuned: an option of a method for a robot, by a criterion."""
+    """Definition of a search for the best value of an option of a method, for one robot."""
 
     robot: StudyRobot
     method: str
@@ -69,11 +76,11 @@ class Tuning:
     values: tuple[float, ...] = ()  # values to compare; empty: a grid
     low: float | None = None  # smallest value of the grid; None: found from the default
     high: float | None = None  # largest value of the grid; None: found from the default
-    criterion: str = BY_SOLVED
-    case: str = "far"  # case of a study, which defines the pairs
-    pairs: int = 200
-    seed: int = 0
-    task: str = "pose"
+    criterion: str = BY_SOLVED  # one of CRITERIA
+    case: str = "far"  # case of a study, which defines how the pairs are drawn
+    pairs: int = 200  # number of random pairs of start and goal
+    seed: int = 0  # seed of the pairs and of the bootstrap
+    task: str = "pose"  # one of STUDY_TASKS
     options: tuple[tuple[str, Any], ...] = ()  # values of other options of the method
     steps: int = 100  # steps of a target from start to goal, for the criterion tracking
     # Largest share of joint steps that may reverse the previous one, for the criterion tracking
@@ -97,12 +104,12 @@ class TuningPoint(NamedTuple):
     """Score of one value of the option."""
 
     value: float
-    score: Interval  # best is the largest share, or the smallest of other scores
-    reversals: float | None  # share of joint steps that reverse the previous one, if tracking
+    score: Interval  # share solved, of which the largest is best; else smaller scores are better
+    reversals: float | None  # share of joint steps that reverse the previous one; None: no tracking
 
 
 class TuningCheck(NamedTuple):
-    """Best and default value on pairs that did not choose the best value."""
+    """Comparison of the best and the default value on pairs not used to find the best value."""
 
     pairs: int
     seed: int
@@ -130,7 +137,7 @@ class TuningResult:
 
 
 class _Scores(NamedTuple):
-    """Numerators, denominators and reversals of k pairs and v values."""
+    """Contributions of k pairs to the scores of v values."""
 
     above: Array  # (k, v); a score is the sum of `above` divided by the sum of `below`
     below: Array  # (k, v)
@@ -138,7 +145,7 @@ class _Scores(NamedTuple):
     errors: Array  # (k, v) errors of the answers, which show whether the option has an effect
 
     def joined(self, other: _Scores) -> _Scores:
-        """Return the columns of both."""
+        """Return scores with the columns of these scores, followed by those of `other`."""
         return _Scores(*(np.hstack(both) for both in zip(self, other, strict=True)))
 
     def ordered(self, order: NDArray[np.intp]) -> _Scores:
@@ -150,8 +157,9 @@ def tune(tuning: Tuning, progress: Progress | None = None) -> TuningResult:
     """Find the best value of an option of a method for a robot.
 
     Args:
-        tuning: What is tuned.
-        progress: Called with the numbers of finished and of all solves or targets of a stage.
+        tuning: Robot, method, option and criterion.
+        progress: Called with the number of finished solves of a stage and the number of all; for
+            the criterion tracking, with numbers of followed paths.
 
     Raises:
         OptionError: If the option cannot be tuned, has no effect, or a value is not valid.
@@ -160,6 +168,10 @@ def tune(tuning: Tuning, progress: Progress | None = None) -> TuningResult:
     """
     _check(tuning)
     values = list(_first_values(tuning))
+    if len(values) < 2:
+        raise OptionError(
+            f"the grid of {tuning.option} has fewer than 2 valid values; give other ends, or values"
+        )
     scores = _measure(tuning, values, progress)
     if not tuning.values:
         values, scores = _extended(tuning, values, scores, progress)
@@ -184,7 +196,7 @@ def tune(tuning: Tuning, progress: Progress | None = None) -> TuningResult:
 
 
 def _check(tuning: Tuning) -> None:
-    """Check what is tuned.
+    """Check all entries of the definition of a search.
 
     Raises:
         OptionError: If an entry is not valid.
@@ -196,7 +208,10 @@ def _check(tuning: Tuning) -> None:
         hint = did_you_mean(tuning.option, known) or f"options of solvers: {listing(known)}"
         raise OptionError(f"unknown option {quoted(tuning.option)}; {hint}")
     if tuning.option in dict(tuning.options):
-        raise OptionError(f"{tuning.option} is tuned, and cannot be set to a value too")
+        raise OptionError(
+            f"{tuning.option} is tuned, and cannot be set to a value too; remove it from the "
+            "options that are set"
+        )
     about = known[tuning.option].metadata
     if not ("range" in about or "per_joint" in about):
         raise OptionError(
@@ -218,7 +233,7 @@ def _check(tuning: Tuning) -> None:
             f"a larger {tuning.option} never solves fewer pairs; tune it by the criterion "
             "iterations or time"
         )
-    _check_tracking(tuning, choice.is_kdl)
+    _check_tracking(tuning, choice.follows_no_target)
     if checked_count("pairs", tuning.pairs, 10) > MAX_PAIRS:
         raise OptionError(f"pairs must be at most {MAX_PAIRS}; got {tuning.pairs}")
     checked_count("seed", tuning.seed, 0)
@@ -226,13 +241,13 @@ def _check(tuning: Tuning) -> None:
     for number in (*tuning.values, *ends):
         solver_options(choice, {**dict(tuning.options), tuning.option: number})
     if tuning.values and (tuning.low is not None or tuning.high is not None):
-        raise OptionError("give either values, or the ends of a grid")
+        raise OptionError("give either values, or the ends of a grid; got both")
     count = len(set(tuning.values))
     if tuning.values and not 2 <= count <= MAX_VALUES:
         raise OptionError(f"give 2 to {MAX_VALUES} different values; got {count}")
 
 
-def _check_tracking(tuning: Tuning, is_kdl: bool) -> None:
+def _check_tracking(tuning: Tuning, follows_no_target: bool) -> None:
     """Check the entries for the criterion tracking.
 
     Raises:
@@ -245,8 +260,8 @@ def _check_tracking(tuning: Tuning, is_kdl: bool) -> None:
         )
     if tuning.criterion != BY_TRACKING:
         return
-    if is_kdl:
-        raise OptionError(f"{tuning.method} has no single steps, and cannot follow a target")
+    if follows_no_target:
+        raise OptionError(f"{tuning.method} can only solve for poses; it follows no target")
     of_searches = ("stall_ratio", "stall_count", "long_attempt_every", *EFFORTS)
     if tuning.option in of_searches:
         raise OptionError(
@@ -272,8 +287,8 @@ def _first_values(tuning: Tuning) -> list[float]:
     if low is None or high is None:
         if not default:
             raise OptionError(
-                f"{tuning.option} has the default {default}, about which there is no grid; give "
-                "the ends of the grid, or values"
+                f"{tuning.option} has the default {default}, at which no logarithmic grid can be "
+                "centred; give the ends of the grid, or values"
             )
         if low is None:
             middle = default if high is None else min(default, high)
@@ -292,7 +307,7 @@ def _grid(tuning: Tuning, low: float, high: float, count: int) -> list[float]:
     """Return values with few digits from `low` to `high`, evenly spaced on a logarithmic scale."""
     option = SolverOptions.__dataclass_fields__[tuning.option]
     least, largest = option.metadata.get("range", (0.0, math.inf))
-    is_whole = isinstance(option.default, int) or option.default is None
+    is_whole = is_integer(option)
     found = set()
     for value in np.geomspace(low, high, count).tolist():
         rounded = float(f"{value:.{VALUE_DIGITS - 1}e}")
@@ -303,7 +318,7 @@ def _grid(tuning: Tuning, low: float, high: float, count: int) -> list[float]:
 
 
 def _is_valid(tuning: Tuning, value: float) -> bool:
-    """Return whether the method permits a value next to the values of its other options."""
+    """Return whether the method permits a value together with the values of the other options."""
     try:
         solver_options(parse_method(tuning.method), {**dict(tuning.options), tuning.option: value})
     except MethodError:
@@ -314,7 +329,11 @@ def _is_valid(tuning: Tuning, value: float) -> bool:
 def _extended(
     tuning: Tuning, values: list[float], scores: _Scores, progress: Progress | None
 ) -> tuple[list[float], _Scores]:
-    """Extend a grid until its best value is not at an end that the user has left open."""
+    """Extend a grid while its best value is at an end that the user has not given.
+
+    Returns:
+        The values in ascending order, and their scores, after at most MAX_EXTENSIONS extensions.
+    """
     for _ in range(MAX_EXTENSIONS):
         if not _differs(scores):
             break
@@ -364,7 +383,9 @@ def _measure(
     results = run_study(study, progress=progress)
     for variant, there in zip(variants, results.of("applicable", 0, 0), strict=True):
         if not there.any():
-            raise OptionError(f"{variant.label} does not support {tuning.robot.name}")
+            raise OptionError(
+                f"{tuning.method} with {variant.label} does not support {tuning.robot.name}"
+            )
     solved = results.of(BY_SOLVED, 0, 0).T.astype(float)
     missing = np.full(solved.shape, np.nan)
     errors = results.of("position_error", 0, 0).T + results.of("rotation_error", 0, 0).T
@@ -375,7 +396,7 @@ def _measure(
 
 
 def _differs(scores: _Scores) -> bool:
-    """Return whether a value leads to another answer than the first value for a pair."""
+    """Return whether any value leads to other errors than the first value, for any pair."""
     return not np.array_equal(
         scores.errors, np.broadcast_to(scores.errors[:, :1], scores.errors.shape)
     )
@@ -389,9 +410,9 @@ def _score(weights: Array, scores: _Scores) -> Array:
 
 
 def _costs(tuning: Tuning, weights: Array, scores: _Scores) -> Array:
-    """Return what the best value minimises, (b, v), for weights (b, k) of the pairs.
+    """Return costs (b, v), of which the best value has the smallest, for weights (b, k) of pairs.
 
-    Values with too many reversals cost infinitely much, unless all values have too many.
+    The cost of a value with too many reversals is infinite, unless all values have too many.
     """
     costs = _score(weights, scores)
     if tuning.criterion == BY_SOLVED:
@@ -401,9 +422,9 @@ def _costs(tuning: Tuning, weights: Array, scores: _Scores) -> Array:
 
 
 def _too_shaky(tuning: Tuning, weights: Array, scores: _Scores) -> NDArray[np.bool_]:
-    """Return which values (b, v) have too many reversals, for weights (b, k) of the pairs.
+    """Return a mask (b, v) of values with too many reversals, for weights (b, k) of the pairs.
 
-    If all values of a row have too many, none is marked.
+    If all values of a row have too many reversals, no value of the row is marked.
     """
     if tuning.criterion != BY_TRACKING:
         return np.zeros((len(weights), scores.above.shape[1]), np.bool_)

@@ -543,8 +543,11 @@ class LocalSource:
     def _use(self, motion: _Motion, options: Mapping[str, Any]) -> None:
         self._motion, self._options = motion, dict(options)
         self._gain_stepper = None
-        clamp = {"D_max": clamp_bound(self.robot, SolverOptions())}
-        rows = tunable_parameters(motion.method, {**clamp, **options})
+        shown = {**dict(parse_method(motion.method).defaults), **options}
+        if shown.get("D_max") is None:
+            bound = clamp_bound(self.robot, SolverOptions())
+            shown["D_max"] = bound if math.isfinite(bound) else None  # None: no slider
+        rows = tunable_parameters(motion.method, shown)
         has_planner = isinstance(motion, _Controlled)
         self.parameters = tuple(row for row in rows if has_planner or row.name != "when_stuck")
 
@@ -594,8 +597,8 @@ def tunable_parameters(method: str, given: Mapping[str, Any]) -> tuple[TunablePa
 
     Args:
         method: Name from :func:`dls_ik.method_names`.
-        given: Values of options that differ from the defaults, by name. An option without a value
-            that the robot determines is left out.
+        given: Values of options that differ from the defaults, by name. Options whose
+            value would be None, because the robot determines it, are omitted.
     """
     choice = parse_method(method)
     names = [name for part in choice.name.split("+") for name in TUNABLE.get(part, ())]

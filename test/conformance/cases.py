@@ -15,7 +15,7 @@ from ours import options_of
 
 from dls_ik import RobotModel, method_names
 
-# Methods with parts, of which the oracle makes the steps; test_later_methods.py has the others.
+# Methods with parts, of which the oracle makes the steps; test_whole_methods.py has the others.
 NAMES = [name for name in method_names() if not name.startswith("kdl") and name not in WHOLE]
 
 RNG = np.random.default_rng(17)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The dls_ik developers
 # SPDX-License-Identifier: Apache-2.0
-"""Bound of the error by the lengths of the links; the pseudoinverse near the target."""
+"""Tests of the default bound of the error (D_max), and of the pseudoinverse near the target."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from dls_ik import IkSolver, RobotModel, Stepper
 from dls_ik.model.chain import typical_link_length
 
 WAM = RobotModel.wam()
-# Lengths 0.552 (0.55 and 0.045 across), 0.045, 0.3 and 0.06 of the WAM
+# Lengths of the links of the WAM [m]: 0.552 (0.55 along and 0.045 across), 0.045, 0.3 and 0.06
 WAM_LENGTH = (0.304525 + 0.002025 + 0.09 + 0.0036) / (0.304525**0.5 + 0.045 + 0.3 + 0.06)
 
 

@@ -22,7 +22,7 @@ def null_space(J):
 
 @pytest.mark.parametrize("objective", ["centring", "posture", "limits"])
 def test_srtp_lowers_its_objective_by_mu_where_the_tasks_are_compatible(objective):
-    """With an error of zero and no damping, the rate is that of the second task, projected."""
+    """Without error and damping, the step is along the projected gradient of the objective."""
     q, J, _, _ = generic(WAM, np.random.default_rng(3))
     options = {"objective": objective, "lambda_max": 0.0}
     dq = our_step("srtp", WAM, q, J, np.zeros(6), mu=1e-3, **options)
@@ -33,7 +33,10 @@ def test_srtp_lowers_its_objective_by_mu_where_the_tasks_are_compatible(objectiv
 
 
 def test_srtp_is_bounded_at_an_algorithmic_singularity():
-    """Both tasks full rank, their rows dependent: (8) of Chiaverini grows, (34) does not."""
+    """Both tasks have full rank, but their rows are almost dependent.
+
+    The step of equation (8) of Chiaverini 1997 becomes long, that of equation (34) does not.
+    """
     q, J, e, _ = generic(WAM, np.random.default_rng(5))
     row = J[0] + 1e-6 * null_space(J)[0]  # gradient of the objective, almost a row of J
     reference = q - row
@@ -48,7 +51,7 @@ def test_srtp_is_bounded_at_an_algorithmic_singularity():
 
 
 def test_avoid_moves_the_closest_point_away_by_the_gains_of_the_task():
-    """J_o dq = x, and J dq = e, near the obstacle; only the law beyond its influence."""
+    """Near the obstacle J_o dq = x and J dq = e; beyond the influence distance the step is jp's."""
     q, J, e, _ = generic(WAM, np.random.default_rng(1))
     o = options_of("avoid", obstacle=OBSTACLE)
     d, row = closest(o, WAM, q)
@@ -95,7 +98,10 @@ CONTINUOUS = ("ctp", "idv", "cns")
 
 
 def jumps_along(name, start, end, T_d, count, **options):
-    """Largest change of the step between neighbouring points of a line of configurations."""
+    """Return the largest change of the step between neighbours of `count` points on a line.
+
+    The line leads from the configuration `start` to `end`, both (n,).
+    """
     steps, ours = [], stepper(name, WAM, start, margin=0.1, **options)
     for u in np.linspace(0.0, 1.0, count):
         q = start + u * (end - start)
@@ -106,7 +112,10 @@ def jumps_along(name, start, end, T_d, count, **options):
 
 @pytest.mark.parametrize("law", ["jp", "dls"])
 def test_transitions_of_two_joints_are_continuous_but_not_those_of_tp(law):
-    """Two joints cross their margins one after the other; a line of 8 times as many points."""
+    """Two joints cross their margins one after the other, on a line of configurations.
+
+    With 8 times as many points on the line, the largest change of a continuous step is smaller.
+    """
     q, _, _, T_d = generic(WAM, np.random.default_rng(13))
     size = WAM.upper - WAM.lower
     start, end = q.copy(), q.copy()
@@ -135,12 +144,15 @@ def test_transitions_hold_joints_at_their_limits_and_free_them_outside_margins(n
 
 
 def test_idv_of_one_joint_is_that_of_the_paper():
-    """x = h z + (1 - h) dq without the task; then the others correct what is left."""
+    """The joint makes x = h z + (1 - h) dq, where dq is the step without its limit task.
+
+    The other joints correct the remaining error.
+    """
     q, _, _, T_d = generic(WAM, np.random.default_rng(7))
     q[4] = WAM.upper[4] - 0.04 * (WAM.upper - WAM.lower)[4]
     e, J = error_and_jacobian(WAM, T_d, q)
     dq, free = our_step("idv", WAM, q, J, e, margin=0.1), our_step("jp", WAM, q, J, e)
-    h = 0.5 * (1.0 + np.tanh(1.0 / 0.4 - 1.0 / 0.6))  # 0.6 into the margin
+    h = 0.5 * (1.0 + np.tanh(1.0 / 0.4 - 1.0 / 0.6))  # 0.4 of the margin is left to the limit
     z = -h * 0.2 * (q[4] - 0.5 * (WAM.upper + WAM.lower)[4])
     assert dq[4] == pytest.approx(z + (1.0 - h) * free[4], abs=1e-10)
     np.testing.assert_allclose(J @ dq, e, atol=1e-10)

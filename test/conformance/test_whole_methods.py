@@ -22,7 +22,7 @@ def problem(robot, seed, reach=1.0):
 
 
 def halley_step(robot, q, T_d, D_max=np.inf, lambda2=0.0):
-    """The step of the paper, with the derivatives of the Jacobian by differences."""
+    """Return the step of the paper, with the derivative of the Jacobian by finite differences."""
     e, J = error_and_jacobian(robot, T_d, q)
     for rows in (slice(0, 3), slice(3, 6)):
         e[rows] *= min(1.0, D_max / np.linalg.norm(e[rows]))
@@ -47,7 +47,7 @@ def test_quik_makes_the_step_of_halley(robot, lambda_):
 
 @pytest.mark.parametrize(("name", "order"), [("quik", 3), ("jp", 2)])
 def test_quik_converges_cubically_and_the_pseudoinverse_quadratically(name, order):
-    """From half the distance, the error after a step is an eighth, or a quarter."""
+    """At half the distance, the error after a step is an eighth (quik) or a quarter (jp)."""
     orders = []
     for seed in range(7):
         after = []
@@ -70,7 +70,10 @@ def test_quik_solves_tasks_with_tolerances():
 
 
 def sqp_configurations(robot, q, T_d, count):
-    """Start and trial configurations of a naive SQP: BFGS, Powell's damping, box constraints."""
+    """Return the start and the trial configurations (count + 1, n) of a naive SQP.
+
+    It has BFGS updates with Powell's damping, and box constraints.
+    """
     H, path = np.eye(robot.n), [q]
 
     def evaluate(x):
@@ -98,7 +101,10 @@ def sqp_configurations(robot, q, T_d, count):
 
 
 def box_program(H, g, low, high):
-    """min d^T H d / 2 + g^T d in a box, by projected coordinate descent until nothing changes."""
+    """Return d that minimises d^T H d / 2 + g^T d within low <= d <= high.
+
+    The solution is found by projected coordinate descent.
+    """
     d = np.zeros(len(g))
     for _ in range(20_000):
         before = d.copy()
@@ -145,7 +151,7 @@ def test_sqp_steps_lower_the_error_after_each_search():
 
 
 def test_dual_solves_what_neither_solver_solves_alone():
-    """Both start at the seed, Newton's method first; then at random starts, by turns."""
+    """Newton's method, then SQP start at the seed; later attempts alternate, at random starts."""
     rng = np.random.default_rng(6)
     goals, starts = WAM.fk(WAM.random(40, rng)), WAM.random(40, rng)
     solver = IkSolver(WAM, "dual", max_restarts=200, timeout=30.0)

@@ -53,7 +53,7 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 def environment_of_programs() -> dict[str, str]:
-    """The environment in which programs of the package can be forks (prefork.py), unbuffered."""
+    """Return an environment in which prefork.py can fork programs, with unbuffered output."""
     own = {name: value for name, value in os.environ.items() if name.startswith(READ_LATE)}
     first = {k: v for k, v in FIRST_ENVIRONMENT.items() if not k.startswith(READ_LATE)}
     return {**first, **own, "PYTHONUNBUFFERED": "1"}

@@ -79,7 +79,7 @@ def test_path_comparison_labels_match_the_peaks_and_show_every_step(wam):
 
 
 def test_titles_give_extremes_of_the_shown_iterations_only():
-    """The title gave the largest step of all iterations, beyond the right end of the panel."""
+    """A former title gave the largest step of all iterations, also of those not shown."""
     path = PosePath("out of reach", WAM.fk(np.full((9, 7), 0.4)), 0.05, np.zeros(7))
     path.Ts[:, 0, 3] += np.linspace(0.0, 3.0, 9)
     compared = compare_on_path(WAM, ["jp"], path)

@@ -6,6 +6,7 @@ import yaml
 from geometry_msgs.msg import PoseStamped
 from moveit_msgs.srv import GetPositionFK, GetPositionIK
 from robots import CONFIG, URDF
+from ros_client import ENOUGH
 from sensor_msgs.msg import JointState
 
 from dls_ik import RobotModel
@@ -61,10 +62,10 @@ def fk_request(links, frame="", values=CURRENT):
 
 
 def send(client, whole):
-    """Return the response of the service of a request, which is repeated if it was not started."""
-    if isinstance(whole, GetPositionIK.Request):
+    """Return the response of a service; repeat an IK request that times out before it starts."""
+    if isinstance(whole, GetPositionIK.Request) and whole.ik_request.timeout.sec < ENOUGH:
         return client.call_in_time(GetPositionIK, "compute_ik", whole)
-    return client.call(GetPositionFK, "compute_fk", whole)
+    return send_once(client, whole)
 
 
 def send_once(client, whole):

@@ -199,9 +199,9 @@ class Client:
         return future.result()
 
     def call_in_time(self, service, name, request):
-        """Return the response of a request that started before its timeout; others are repeated.
+        """Return the response to a request; repeat the request if it times out before it starts.
 
-        This is for requests whose solver needs the whole timeout, which is therefore short.
+        This is for requests with a short timeout, because their solver uses all of it.
         """
         for _ in range(MAX_SENDS):
             response = self.call(service, name, request)

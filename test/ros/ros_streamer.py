@@ -59,7 +59,7 @@ class Streamer:
         self.send_until(T, lambda: self.error(T) < tolerance, "the arm at its target")
 
     def send_until(self, T, condition, what):
-        """Publish a single target until a condition holds; again only if the status asks."""
+        """Publish a single target, wait for a condition; publish again only if a status asks."""
         self.client.send_until(lambda: self.targets.publish(stamped(T)), condition, what)
 
     def stream(self, pose_at, duration):

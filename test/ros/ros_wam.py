@@ -24,13 +24,15 @@ def stamped(T=None, frame=""):
 
 
 def ik(client, pose=None, timeout=ENOUGH, **fields):
-    """Return an answer; repeat requests that waited for their turn until a given timeout [s]."""
+    """Return the answer to an IK request with a timeout [s], repeated if it times out unstarted."""
     request = GetPositionIK.Request()
     request.ik_request.pose_stamped = stamped() if pose is None else pose
     request.ik_request.timeout.sec = math.floor(timeout)
     request.ik_request.timeout.nanosec = round(timeout % 1.0 * 1e9)
     for name, value in fields.items():
         setattr(request.ik_request, name, value)
+    if timeout >= ENOUGH:  # such requests must not time out
+        return client.call(GetPositionIK, "compute_ik", request)
     return client.call_in_time(GetPositionIK, "compute_ik", request)
 
 

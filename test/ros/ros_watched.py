@@ -145,7 +145,7 @@ class Watched:
         )
 
     def answers(self, send, *words):
-        """Send a message until a new status contains all words; again only if the status asks."""
+        """Send a message, wait for a status with all words; send again only if a status asks."""
 
         def send_anew():
             del self.statuses[:]

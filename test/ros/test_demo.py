@@ -147,7 +147,7 @@ def test_invalid_options_exit_with_code_2(words, capsys):
 
 
 def encounter(distance):
-    """The tip at a distance from the box while this is there, and on the figure afterwards."""
+    """Return an encounter: `distance` [m] from the box, and on the figure again when it is gone."""
     times = np.arange(0.0, 5.0, 0.1)
     error = np.where(times < 3.0, 0.05, 0.0)
     at, away = np.zeros((len(times), 3)), np.full(len(times), distance)

@@ -133,10 +133,10 @@ MAX_ROUNDS = 100  # maximum number of rounds of stops, instead of a time
 
 
 def pause(rig, duration):
-    """Stop the node for a time [s].
+    """Stop the node for a duration [s].
 
-    Another process continues the node: on a busy machine a client that sends targets meanwhile was
-    late by 5 s, and the node received none of its later targets.
+    A separate process continues the node, because this process also sends targets. On a busy
+    machine it was late by 5 s, and the node received none of its later targets.
     """
     pid = rig.node.process.pid
     stop = f"kill -STOP {pid}; sleep {duration}; kill -CONT {pid}"

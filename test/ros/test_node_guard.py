@@ -286,20 +286,19 @@ def test_second_arm_is_avoided_at_its_measured_position(private_domain):
         scene = PlanningScene(LEFT)
         scene.set_joints(dict(zip(RIGHT.joint_names, turned(0.8), strict=True)))
 
-        def nearest(states):
-            own = [s for s in states if s.name[0] in LEFT.joint_names]
-            pairs = (scene.distance(motion([s])[1][0]) for s in own)
+        def nearest(chosen):
+            own = [s for s in streamer.states if s.name[0] in LEFT.joint_names]
+            pairs = (scene.distance(motion([s])[1][0]) for s in own[chosen])
             return min(pairs, key=lambda pair: pair.distance, default=None)
 
         def is_near():
-            pair = nearest(streamer.states[-5:])
+            pair = nearest(slice(-5, None))
             return pair is not None and pair.distance < 0.1
 
         streamer.stream(lambda t: way[min(int(t / 0.01), 299)], 4.0)
         streamer.stream_until(way[-1], is_near, "the left arm close to the right one")
-        pair = nearest(streamer.states[::5])
-        assert KEPT - 2e-3 < pair.distance
-        pair = nearest(streamer.states[-5:])
+        assert KEPT - 2e-3 < nearest(slice(None, None, 5)).distance
+        pair = nearest(slice(-5, None))
         assert any("right_wam" in name for name in pair.names)
 
 

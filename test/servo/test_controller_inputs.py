@@ -167,6 +167,6 @@ def test_speed_options_of_other_packages_lead_to_the_limits_of_motion(name, mean
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
 def test_a_copy_is_refused_with_a_way_out(copied):
-    """Numba answered with an error about its own types."""
+    """Formerly Numba raised an error about its internal types."""
     with pytest.raises(TypeError, match=r"create another Controller .* by seed\(\)"):
         copied(Controller(WAM))

@@ -247,7 +247,10 @@ def test_fault_of_lagging_arm_suggests_sufficient_max_deviation():
 
 @pytest.mark.parametrize("every", [1, 7, 40])
 def test_deviation_without_known_lag_needs_a_resting_command(every):
-    """The deviation is known if no command of REST_TIME differs, however often it is asked for."""
+    """The deviation is known if all commands of the last REST_TIME are equal.
+
+    It is computed in every k-th cycle, for k = `every`, which makes no difference.
+    """
     supervision, rng = Supervision(WAM, ControllerOptions()), np.random.default_rng(every)
     supervision.restart(BENT)
     q, commands, found = BENT, [(-INSTANT, BENT)], set()

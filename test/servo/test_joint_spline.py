@@ -96,7 +96,7 @@ def test_points_of_a_timed_path_are_knots_of_cubics(jerk):
 
 
 def test_points_less_than_two_microseconds_apart_keep_limits_when_times_are_rounded():
-    """The node refused its own plans: rounded times raised accelerations in short intervals."""
+    """Formerly rounded times raised accelerations in short intervals: plans were refused."""
     path = np.array([
         [-0.02838322824077277, -0.7562530218826877],
         [0.0923729378727236, 0.8530701184408076],

@@ -41,8 +41,9 @@ def test_goal_positions_are_the_closest_within_the_limits(seed):
     q[0], q[1] = lower, upper
     sent = scale.positions(scale.ticks(q))
     slack = 2e-9 * resolution
-    assert (sent >= lower - slack).all()
-    assert (sent <= upper + slack).all()
+    assert (sent >= np.minimum(lower, q) - slack).all()
+    assert (sent <= np.maximum(upper, q) + slack).all()
+    assert (np.abs(sent - q) < resolution + slack).all(), "no jump of an arm beyond its limits"
     inside = (q >= lower + 0.5 * resolution) & (q <= upper - 0.5 * resolution)
     assert (np.abs(sent - q) <= (0.5 + 1e-9) * resolution)[inside].all()
     assert (np.abs(sent[0] - lower) < resolution + slack).all()

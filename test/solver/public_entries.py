@@ -185,7 +185,11 @@ def follow(robot, method, options):
 
 
 def control():
-    """Every kind of method with each limit, with and without scene and workspace; all others."""
+    """Follow targets by all methods.
+
+    Methods in KINDS_OF_METHODS have all combinations of limits, scene and workspace of this
+    function, the other methods only the common ones.
+    """
     workspace = [HalfSpace((0.0, 0.0, 1.0), -0.5), SphereBound(2.0)]
     near = scene_of(WAM)  # an obstacle within the influence distance of the tip
     tip = WAM.fk(np.clip(Q, WAM.lower + 0.2, WAM.upper - 0.2))

@@ -167,7 +167,7 @@ def test_no_public_entry_compiles_after_set_up(group):
 
 @pytest.mark.compiled
 def test_the_compilation_of_a_whole_cycle_is_announced_when_it_starts(monkeypatch):
-    """A node compiled its longest kernel for minutes without a message."""
+    """Formerly a node compiled its longest kernel for minutes without a message."""
     import_module("dls_ik.warm_up")  # imports the modules of all kernels
     core = [module for name, module in sys.modules.items() if name.startswith("dls_ik.core")]
     kernels = {k: v for m in core for k, v in vars(m).items() if hasattr(v, "overloads")}

@@ -119,7 +119,7 @@ def test_singularity_robust_inverse_is_weighted_and_damped_by_the_manipulability
     np.testing.assert_allclose(step, expected, atol=1e-9)
     undamped = singularity_robust(0.3, 0.5 * w, W1, W2)(J, e, state(n))
     np.testing.assert_allclose(J @ undamped, e, atol=1e-9)
-    slack = np.linalg.inv(W2) @ J.T  # W2 dq is in the row space of J: the weighted length is least
+    slack = np.linalg.inv(W2) @ J.T  # the shortest weighted step has W2 dq in the row space of J
     np.testing.assert_allclose(slack @ np.linalg.lstsq(slack, undamped)[0], undamped, atol=1e-9)
 
 

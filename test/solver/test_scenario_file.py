@@ -73,10 +73,12 @@ def test_files_of_all_kinds_are_the_same(tmp_path):
         ({"end_gaol": [0, 0, 0]}, "did you mean end_goal"),
         ({"position": [[1, 0, 0]]}, "either translate and theta, or position"),
         ({"theta": [0.0]}, "theta must be 5 finite numbers"),
+        ({"theta": [[0.0], [1.0, 2.0]]}, "theta must be 5 finite numbers"),
+        ({"tolerance": 10**400}, "tolerance must be a finite number"),
         ({"translate": [[1.0, 0.0]]}, "translate must be n by 3 finite numbers"),
         ({"end_goal": None}, "end_goal must be 3 finite numbers"),
         ({"tolerance": 0.0}, "tolerance must be positive"),
-        ({"tolerance": "x"}, "tolerance must be one finite numbers"),
+        ({"tolerance": "x"}, "tolerance must be a finite number"),
     ],
 )
 def test_scenarios_that_are_not_valid_are_refused(changes, words):

@@ -84,7 +84,7 @@ def test_rate_converts_steps_to_velocities():
 
 
 def test_feedback_of_rates_removes_the_error_exponentially():
-    """Follow a moving target from beside it: the error is that of the start times exp(-K_p t)."""
+    """The error from a moving target is the error at the start times exp(-K_p t)."""
     stepper, gain, dt = Stepper(WAM, "jp", Q, task=Task.position_only()), 5.0, 1e-3
     velocity, T = np.array([0.05, -0.02, 0.03]), WAM.fk(Q)
     T[:3, 3] += [0.01, 0.02, -0.01]

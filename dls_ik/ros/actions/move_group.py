@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Services and actions of move_group: planning, Cartesian paths, and execution of trajectories.
 
-The action ``~/move_to_pose`` has the type ``moveit_msgs/action/MoveGroup`` too, the standard action
-whose goal can be a pose; goals of the actions in control_msgs are joint positions.
+The action ``~/move_to_pose`` also has the type ``moveit_msgs/action/MoveGroup``, because its goals
+can be poses; goals of the actions in control_msgs are joint positions.
 """
 
 from collections.abc import Callable
@@ -296,17 +296,17 @@ class MoveToPoseAction:
         self._interface = interface
 
     def run(self, goal: Goal) -> Outcome:
-        """Move along a straight line, or around obstacles if there is no line to the goal."""
+        """Move along a straight line, or around obstacles if no straight line is possible."""
         return self._interface.move(POSE_ACTION, goal, self._planned, tells_time=True)
 
     def _planned(
         self, request: Any, is_cancelled: Callable[[], bool]
     ) -> tuple[PlannedTrajectory, str]:
-        """Return a plan for a request, and a remark for the client.
+        """Return a plan for a request, and a remark for the client about the straight line.
 
         Args:
-            request: The request.
-            is_cancelled: Function that returns whether to end the search for a path.
+            request: ``moveit_msgs/MotionPlanRequest`` of the goal.
+            is_cancelled: Function that returns whether to stop the search for a path.
 
         Raises:
             RequestError: If the goal is not one pose of a link, or no motion is found.

@@ -128,7 +128,10 @@ class AppearingBox:
         self._publisher.publish(message)
 
     def events(self, plan: Plan) -> dict[int, Callable[[], None]]:
-        """Return the methods that add and remove the box, by the index of the next target."""
+        """Return the methods that add and remove the box; a key is the index of the next target.
+
+        Each method must be called immediately before the target with this index is sent.
+        """
         first = plan.path.first_evaluated
         return {
             first + round(plan.box_appears * plan.rate): self.appear,
@@ -163,8 +166,8 @@ class Encounter(NamedTuple):
     def error_after_box(self) -> float:
         """Maximum distance of the tip to the figure after the box has disappeared [m].
 
-        The first `CATCH_UP_TIME` seconds after the disappearance are left out. The value is NaN if
-        no joint states were received after these.
+        The first `CATCH_UP_TIME` seconds after the disappearance are ignored. The value is NaN if
+        no joint states were received after that time.
         """
         return float(max(self.error[self.times > self.present[1] + CATCH_UP_TIME], default=np.nan))
 

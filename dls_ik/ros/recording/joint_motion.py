@@ -44,7 +44,7 @@ def positions_of(source: RunningNode) -> Array:
 
 
 def is_at(source: RunningNode, q: Array) -> bool:
-    """Return whether the arm of a node is at joint positions q (n,) [rad or m]."""
+    """Return whether all joints of a node's arm are within SAME_POSITION of q (n,) [rad or m]."""
     return bool(np.abs(positions_of(source) - q).max() < SAME_POSITION)
 
 

@@ -32,6 +32,7 @@ from dls_ik.ros.recording.topics import (
     TARGET_ROLE,
     TWIST_KIND,
 )
+from dls_ik.ros.servo.target_buffer import MAX_POSES
 from dls_ik.servo.joint_motion import MotionLimits
 from dls_ik.servo.joint_spline import JointSpline
 from dls_ik.text import listing
@@ -86,8 +87,8 @@ def schedule(
 
     Twists and joint velocities are multiplied by the speed. At speeds below 1, poses of a stream
     are interpolated and twists, velocities and joint positions are repeated, so that the stream
-    does not time out. Trajectories (PoseArray), whose poses the node passes at a fixed period, are
-    resampled: they have more poses at speeds below 1, and fewer at speeds above 1.
+    does not time out. The node passes the poses of trajectories (PoseArray) at a fixed period.
+    Trajectories are therefore resampled, to more poses at speeds below 1 and to fewer above 1.
 
     Args:
         targets: Recorded targets.
@@ -128,18 +129,25 @@ def _prepared(target: RecordedTarget, speed: float) -> Any:
 
 
 def _resampled(poses: Sequence[Any], speed: float) -> list[Any]:
-    """Return poses with which a trajectory, whose period is fixed, is passed at another speed.
+    """Resample the poses of a trajectory, so that the same period gives another speed.
 
-    Poses between two poses are on a line and about one axis, as the node moves. The last pose is
-    kept. Corners at poses that are not sampled are cut, by at most the motion in a period.
+    As in the node, interpolated poses are on a straight line, and their orientations turn about a
+    fixed axis. The last pose is kept. Corners at recorded poses that are not sampled are cut, by at
+    most the motion in one period.
 
     Args:
         poses: Recorded poses (geometry_msgs/Pose), at least one.
         speed: Factor of the speed.
     """
     Ts = [matrix_from_pose(pose) for pose in poses]
+    count = math.ceil((len(poses) - 1) / speed - PERIOD_ROUNDING) + 1
+    if count > MAX_POSES:
+        raise RecordingError(
+            f"a trajectory of {len(poses)} poses has {count} at speed {speed:g}, and the node "
+            f"accepts {MAX_POSES}; use a higher --speed, or --what joints"
+        )
     found = []
-    for k in range(math.ceil((len(poses) - 1) / speed - PERIOD_ROUNDING) + 1):
+    for k in range(count):
         at = min(k * speed, len(poses) - 1.0)
         leg = min(int(at), max(len(poses) - 2, 0))
         T = Ts[leg]
@@ -192,6 +200,7 @@ class TargetReplayer:
     def __init__(self, source: RunningNode, topics: dict[tuple[str, str], str]) -> None:
         self.monitor: NodeMonitor = source.monitor
         self.sent = 0
+        self._period = source.parameters.trajectory_period
         reliable = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
         create = source.node.create_publisher
         self._publishers = {
@@ -213,18 +222,23 @@ class TargetReplayer:
             targets: Messages of :func:`schedule`.
             update: Function that is called after each message.
         """
-        end = targets[-1].time
-        has_goal = targets[-1].kind in (POSE_KIND, POSES_KIND, JOINTS_KIND)
+        last = targets[-1]
+        end = last.time
+        if last.kind == POSES_KIND:  # the arm passes the poses after the message
+            end += self._period * max(len(last.message.poses) - 1, 0)
+        has_goal = last.kind in (POSE_KIND, POSES_KIND, JOINTS_KIND)
 
         def messages() -> Iterator[float]:
             for each in targets:
                 yield each.time
                 self._publishers[each.topic, each.kind].publish(each.message)
                 self.sent += 1
-            for k in range(1, round(MAX_SETTLE_TIME / REST_PERIOD)):
-                yield end + k * REST_PERIOD
-                if k > 1.0 / REST_PERIOD and self.monitor.state not in STATES_IN_MOTION:
+            t = last.time + REST_PERIOD
+            while t < end + MAX_SETTLE_TIME:
+                yield t
+                if t > end + 1.0 and self.monitor.state not in STATES_IN_MOTION:
                     return
+                t += REST_PERIOD
 
         return run_stream(self, messages(), end, end + MAX_SETTLE_TIME, update, has_goal)
 
@@ -281,9 +295,9 @@ def _mean_slopes(times: Array, q: Array) -> Array:
 def _smooth_slopes(times: Array, q: Array) -> Array:
     """Return velocities (k, n) at knots with which accelerations are continuous.
 
-    The motion starts and ends at rest. Where the recorded acceleration jumps, as at the limits of
-    the arm, the largest acceleration is about 1.2 times the recorded one, with mean slopes 1.6 to 2
-    times.
+    The motion starts and ends at rest. If the recorded acceleration jumps, as in motions at the
+    acceleration limits, the maximum acceleration is approximately 1.2 times the recorded maximum;
+    with :func:`_mean_slopes` it is 1.6 to 2 times the recorded maximum.
 
     Args:
         times: (k,) times of the knots, at least two [s].
@@ -300,6 +314,6 @@ def _smooth_slopes(times: Array, q: Array) -> Array:
 
 
 def _slow_down(spline: JointSpline, limits: MotionLimits) -> float:
-    """Return the smallest factor, at least 1, of the duration with which a motion keeps limits."""
+    """Return the smallest factor (at least 1) that stretches a motion until it keeps limits."""
     velocity, acceleration = spline.peaks(limits.velocity, limits.acceleration)
     return max(1.0, velocity.ratio, math.sqrt(acceleration.ratio))

@@ -65,7 +65,7 @@ class CsvWriter:
         self._target: tuple[str, Array | None] = ("", None)  # frame and pose
         self._joints: list[str] = []
         self._q: dict[str, float] = {}
-        self._is_measured = False  # whether the positions are measured
+        self._measured: set[str] = set()  # joints whose positions are measured
 
     def add_topic(self, topic: str, kind: str, role: str) -> None:
         """Add a topic; a table has columns for joint states, poses and the status only."""
@@ -98,13 +98,15 @@ class CsvWriter:
         self._file.close()
 
     def _keep_joints(self, message: Any, role: str) -> None:
-        """Keep measured positions, or commanded positions until positions are measured."""
+        """Keep measured positions, and commanded positions of joints that are not measured."""
         if role not in (STATE_ROLE, COMMAND_ROLE) or len(message.position) != len(message.name):
             return  # a target, or a message with velocities or efforts only
-        if role == COMMAND_ROLE and self._is_measured:
-            return
-        self._is_measured = role == STATE_ROLE
-        self._q |= dict(zip(message.name, message.position, strict=True))
+        found = dict(zip(message.name, message.position, strict=True))
+        if role == STATE_ROLE:
+            self._measured |= found.keys()
+        else:
+            found = {name: q for name, q in found.items() if name not in self._measured}
+        self._q |= found
         if not self._joints and self._q:
             self._joints = sorted(self._q)
             self._writer.writerow(table_header(self._joints))

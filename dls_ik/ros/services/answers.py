@@ -208,11 +208,12 @@ FIRST_SOLUTION = "speed"  # value of the parameter solve_type that returns the f
 class FastPathCache:
     """Cache of the kinds of requests that the receiving thread may try to solve immediately.
 
-    Requests of the same kind use the same solver and scene. The first request of a kind is left to
-    a worker thread, because it may need a new solver, which takes a few tenths of a second. So are
-    all requests if the parameter solve_type is not `speed`, because intermediate results would be
-    lost if the receiving thread stopped them early. The cache has only weak references to solvers
-    and scenes, because a changing scene is replaced by a new snapshot many times a second.
+    Requests of the same kind use the same solver and scene. A worker thread solves the first
+    request of a kind, because the request may need a new solver, which takes a few tenths of a
+    second. Worker threads also solve all requests if the parameter solve_type is not `speed`,
+    because the receiving thread stops early and would lose intermediate results. The cache has only
+    weak references to solvers and scenes, because a changing scene is replaced by a new snapshot
+    many times a second.
     """
 
     def __init__(self) -> None:
@@ -226,7 +227,7 @@ class FastPathCache:
             return False
         if request.is_constrained or request.state.attached:  # both need a new solver per request
             return False
-        # Placing the links that joints outside the chain move in the scene takes 7 ms.
+        # The scene poses of links that are moved by joints outside the chain take 7 ms to compute.
         if request.scene is not None and _has_outside_joints(request):
             return False
         with self._lock:

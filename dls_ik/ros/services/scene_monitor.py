@@ -73,7 +73,7 @@ class SrdfSource:
 
     def _receive(self, data: bytes) -> None:
         if len(data) > MAX_SRDF_BYTES + 16:
-            words = f"ignored the SRDF on {self._topic}: it has more than {MAX_SRDF_BYTES} bytes"
+            words = f"ignored SRDF on {self._topic}: {len(data)} bytes; at most {MAX_SRDF_BYTES}"
             self._log.warn("srdf", words)
             return
         message = read_bytes(self._node, data, String, self._topic, self._log)

@@ -72,8 +72,8 @@ class ServoCycle:
             draw the arm.
         has_stop_trajectory: Whether each command includes a stop trajectory, which the arm follows
             if no other command arrives. If False, the arm stops at its last command.
-        do_drives_move: Function that returns whether drives still have a velocity that is not zero,
-            although the command may be at rest.
+        do_drives_move: Function that returns whether the last velocity sent to drives is not zero;
+            corrections of drift can move drives while the command is at rest.
     """
 
     def __init__(

@@ -81,8 +81,8 @@ class CommandOutput(Protocol):
             q: (n,) joint positions of the command [rad or m].
             velocity: (n,) joint velocities of the command [rad/s or m/s].
             stamp: Time of the command [ns].
-            knots: Points of the trajectory that stops after the command. None: the only point of
-                a trajectory is the command.
+            knots: Points of the trajectory, from the command to a stop. None: the command is the
+                only point of the trajectory.
         """
 
 
@@ -139,7 +139,7 @@ class JointTrajectoryOutput:
         self._message = JointTrajectory(joint_names=list(spec.names))
 
     def fill(self, q: Array, velocity: Array, stamp: int, knots: Knots | None = None) -> Any:
-        """Write a command and the stop after it without a stamp, see :class:`CommandOutput`."""
+        """Write a command and its stop trajectory; ignore `stamp`; see :class:`CommandOutput`."""
         if knots is None:
             knots = Knots(np.array([self._period]), q[None], velocity[None], True)
         pool = self._pools[knots.is_linear]
@@ -230,8 +230,8 @@ class VelocityArrayOutput(PositionArrayOutput):
 class ServoTicksOutput:
     """Message type Int32MultiArray: goal positions of servos in whole ticks.
 
-    A goal position is the tick closest to the commanded joint position; at a joint limit it is the
-    closest tick within the limit (:class:`dls_ik.servo.ticks.TickScale`).
+    A goal position is the tick within the joint limits that is closest to the commanded joint
+    position, see :class:`dls_ik.servo.ticks.TickScale`.
 
     Args:
         spec: Joint names, period, and the conversion to ticks.
@@ -242,7 +242,7 @@ class ServoTicksOutput:
 
     def __init__(self, spec: OutputSpec) -> None:
         if spec.ticks is None:
-            raise OptionError("the output type servo_ticks needs servo_resolution")
+            raise OptionError("the output type servo_ticks needs servo_resolution [rad or m/tick]")
         self._scale = spec.ticks
         self._message = Int32MultiArray()
         self._message.data = array("i", [0] * len(spec.names))
@@ -360,7 +360,7 @@ class Outputs:
             for kind, name in zip(kinds, names, strict=True)
         ]
         self._order = np.arange(0)
-        self._outputs: list[CommandOutput] = []  # message of each publisher, for the joints in use
+        self._outputs: list[CommandOutput] = []  # output of each publisher, for the joints in use
 
     def joints(self, robot: RobotModel) -> OutputJoints:
         """Return the order and the names in the outputs of the joints of a chain.
