@@ -139,6 +139,24 @@ def test_joint_motion_continues_to_a_target_that_moves():
     drive.assert_limits(8.0)
 
 
+@pytest.mark.parametrize("seed", [165, 214, 335])
+def test_target_that_moves_out_of_reach_during_a_joint_motion_is_unreachable(seed):
+    """The planner is asked again, because its answer was for the target before it moved."""
+    q, T = stuck_case()
+    drive = Drive(q, acceleration=8.0).pose(T)
+    while not drive.outputs or drive.last.state is not ServoState.JOINT_MOTION:
+        drive.run(DT)
+    rng = np.random.default_rng(seed)
+    direction = rng.normal(size=3)
+    for _ in range(int(rng.integers(3, 40))):
+        T = T.copy()
+        T[:3, 3] += 0.01 * direction / np.linalg.norm(direction)
+        drive.pose(T)
+        drive.run(DT)
+    drive.run(4.0, lambda drive: drive.pose(T))
+    assert drive.last.state is ServoState.UNREACHABLE
+
+
 def test_jump_of_the_target_ends_a_joint_motion():
     q, T = stuck_case()
     drive = Drive(q, acceleration=8.0).pose(T)
