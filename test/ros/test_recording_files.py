@@ -115,6 +115,20 @@ def test_tables_ignore_joint_states_without_positions_and_joint_targets(tmp_path
     np.testing.assert_allclose(found.positions_at(0.0, WAM.joint_names), HOME)
 
 
+def test_tables_follow_commands_of_joints_that_are_not_measured(tmp_path):
+    gripper = JointState(name=["finger"], position=[0.01])
+    command = JointState(name=list(WAM.joint_names), position=positions(50).tolist())
+    kind = "sensor_msgs/msg/JointState"
+    *_, tip = session(1)
+    path = write(tmp_path / "gripper.csv", [
+        ("/joint_states", kind, "state", BEGIN, gripper),
+        ("/commands", kind, "command", BEGIN, command),
+        tip,
+    ])  # fmt: skip
+    found = read_recording(path)
+    np.testing.assert_allclose(found.positions_at(0.0, WAM.joint_names), positions(50))
+
+
 def test_other_programs_read_the_files(files):
     from rosbags.rosbag2 import Reader
     from rosbags.typesys import Stores, get_types_from_msg, get_typestore

@@ -13,6 +13,7 @@ from dls_ik.errors import DlsIkError
 from dls_ik.model.rotations import rotation_about, transform
 from dls_ik.study import StudyRobot, Tuning, study_pairs, tune
 from dls_ik.study.definition import study_of
+from dls_ik.study.pictures import tuning_picture
 from dls_ik.study.track import line_poses, track_targets
 from dls_ik.study.tuning import _best_of
 
@@ -109,6 +110,18 @@ def test_values_that_solve_no_pair_are_all_equally_good():
     assert result.as_good == (30.0, 40.0)
 
 
+def test_curve_of_values_that_solve_no_pair_is_refused():
+    options = (("max_iterations", 3),)
+    result = tune(of_planar(values=(30.0, 40.0), pairs=10, options=options, criterion="iterations"))
+    with pytest.raises(DlsIkError, match="no value of lambda_ solved a pair"):
+        tuning_picture(result)
+
+
+def test_grid_of_a_length_is_not_rounded_to_whole_numbers():
+    tuning = Tuning(ARM, "dls+clamp", "D_max", pairs=10, low=0.05, high=0.4, task="position")
+    assert all(0.0 < point.value < 1.0 for point in tune(tuning).points)
+
+
 def test_middle_of_equal_costs_is_best():
     costs = np.array([[1.0, 0.0, 0.0, 0.0, 2.0], [np.inf, np.inf, np.inf, np.inf, np.inf]])
     assert _best_of(costs).tolist() == [2, 2]
@@ -133,6 +146,7 @@ def test_middle_of_equal_costs_is_best():
         ({"low": 2.0, "high": 1.0}, "needs a positive smallest value"),
         ({"option": "stall_ratio", "criterion": "tracking"}, "belongs to the search for one pose"),
         ({"criterion": "tracking", "steps": 0}, "steps must be from 1"),
+        ({"criterion": "tracking", "method": "sqp", "option": "Delta_tolerance"}, "no target"),
     ],
 )
 def test_what_makes_no_sense_is_refused(changes, words):

@@ -107,9 +107,6 @@ class CsvWriter:
         else:
             found = {name: q for name, q in found.items() if name not in self._measured}
         self._q |= found
-        if not self._joints and self._q:
-            self._joints = sorted(self._q)
-            self._writer.writerow(table_header(self._joints))
 
     def _keep_target(self, message: Any) -> None:
         try:
@@ -118,8 +115,11 @@ class CsvWriter:
             self._target = "", None
 
     def _write_line(self, time: int, message: Any) -> None:
-        if not self._joints:
+        if not self._q:
             return
+        if not self._joints:
+            self._joints = sorted(self._q)
+            self._writer.writerow(table_header(self._joints))
         tip = matrix_from_pose(message.pose)
         frame, target = self._target
         if frame not in ("", message.header.frame_id):
