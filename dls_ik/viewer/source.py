@@ -24,7 +24,7 @@ from dls_ik.servo import Controller, ServoState
 from dls_ik.servo.local_ik import LocalIk, default_method
 from dls_ik.servo.options import HOLD, ControllerOptions, motion_limits, split_options
 from dls_ik.solver.hard_paths import BARE_STEP_DURATION
-from dls_ik.solver.method import AUTO_METHOD, KDL_METHODS, method_names, parse_method
+from dls_ik.solver.method import AUTO_METHOD, method_names, parse_method
 from dls_ik.solver.options import SolverOptions
 from dls_ik.solver.plugins import plugin_names
 from dls_ik.solver.problem import clamp_bound, largest_errors
@@ -362,7 +362,7 @@ def task_errors(task: TaskParams, e: Array) -> tuple[float, float]:
 
 
 # methods of this package
-FOLLOWERS = tuple(name for name in method_names() if name not in KDL_METHODS)
+FOLLOWERS = tuple(name for name in method_names() if not parse_method(name).follows_no_target)
 
 
 def follower_names() -> tuple[str, ...]:

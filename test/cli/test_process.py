@@ -46,7 +46,7 @@ import sys, time
 import dls_ik.cli.path as solving
 from dls_ik.cli.main import main
 
-def wait(*args):
+def wait(*args, **options):
     print("ready", file=sys.stderr, flush=True)
     for _ in range(6000):  # a signal just before a sleep is heard after it
         time.sleep(0.1)

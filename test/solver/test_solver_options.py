@@ -107,7 +107,7 @@ def test_values_that_are_not_numbers_are_refused(value):
 
 
 def test_none_is_refused_as_a_number():
-    for name in set(RANGES) - {"max_restarts"}:
+    for name in set(RANGES) - {"max_restarts", "D_max"}:
         with pytest.raises(OptionError, match=name):
             solver_options(**{name: None})
     assert solver_options(max_restarts=None).max_restarts is None
@@ -176,7 +176,9 @@ def accepted_type(option):
         return Vector | None
     if "per_joint" in about:
         return float | Vector
-    return int | None if option.default is None else type(option.default)
+    if option.default is None:
+        return float | None if about.get("real") else int | None
+    return type(option.default)
 
 
 @pytest.mark.parametrize(
