@@ -14,6 +14,7 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from pathlib import Path
 from textwrap import indent
 from typing import Any
 
@@ -215,15 +216,19 @@ class ChildProcess:
     Args:
         command: Program and its arguments.
         take: Function that is called with each line of the program's output, in a thread.
+        folder: Working directory of the program; None: that of this process.
+        environment: Environment variables of the program, in addition to those of this process.
     """
 
     def __init__(
         self,
         command: Sequence[str],
         take: Callable[[str], None],
+        folder: Path | None = None,
+        **environment: str,
     ) -> None:
         self.command = list(command)
-        self._take = take
+        self._take, self._folder, self._environment = take, folder, environment
 
     def __enter__(self) -> "ChildProcess":
         """Start the program in a new session, so that Ctrl-C does not reach the program."""
@@ -234,7 +239,8 @@ class ChildProcess:
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
-            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+            cwd=self._folder,
+            env={**os.environ, "PYTHONUNBUFFERED": "1", **self._environment},
             start_new_session=True,
         )
         self._reader = threading.Thread(target=self._read, daemon=True)

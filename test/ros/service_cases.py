@@ -210,7 +210,7 @@ CASES = {
     "FK of links, in a frame of the robot": Case(
         fk_request([RIGHT, "base", RIGHT], "left_wam_link4")
     ),
-    "FK of no links": Case(fk_request([]), "1 poses in"),
+    "FK of no links": Case(fk_request([]), "1 pose in"),
     "FK of unknown links": Case(fk_request([LEFT, "hand", "foot"]), "'hand', 'foot'; links"),
     "FK in an unknown frame": Case(fk_request([LEFT], "table"), "'table'"),
     "FK of a state with NaN or infinity": Case(fk_request([LEFT], values=WRONG), "left_wam_j2"),
