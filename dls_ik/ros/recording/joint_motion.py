@@ -67,12 +67,13 @@ class JointMotion:
         self._follow = ActionClient(
             source.node, FollowJointTrajectory, f"{source.name}/{FOLLOW_NAME}"
         )
-        deadline = time.monotonic() + source.patience
+        patience = source.patience if source.parameters.motion_actions else 0.0
+        deadline = time.monotonic() + patience
         if not wait_until(self._follow.server_is_ready, deadline):
             raise ServiceMissingError(
                 f"no action {source.full_name}/{FOLLOW_NAME}; start the node with "
-                "motion_actions:=true, and install control_msgs; dls-ik replay --no-start needs no "
-                "action"
+                "motion_actions:=true, and install control_msgs; a replay of targets with "
+                "--no-start needs no action"
             )
         self.limits = joint_limits(source)
 
