@@ -121,7 +121,7 @@ def stream(
         raise click.UsageError("--circle is in the root frame; omit --frame")
     if record == output.STDOUT:
         raise click.UsageError("--record needs a file; standard output is not supported")
-    topics = record if record is not None and record.endswith(TOPIC_SUFFIXES) else None
+    topics = record if record is not None and record.lower().endswith(TOPIC_SUFFIXES) else None
     output.check_outputs(None if topics else record, plot=plot)
     if topics is not None:
         output.check_new_folder(topics)

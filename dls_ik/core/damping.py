@@ -290,13 +290,13 @@ def least_damping(s: float, bound: float) -> float:
 
 
 # NFD ----------------------------------------------------------------------------------------------
-# Numerically filtered damping: light damping of all directions, and strong damping of the direction
-# of the smallest singular value near a singularity.
+# Numerically filtered damping. All directions have a light damping. Near a singularity, the
+# direction u_m of the smallest singular value s_m also has a strong one.
 #
-# J^T (J J^T + lambda^2 I + beta^2 u_m u_m^T)^-1 with beta^2 = (1 - (s_m / epsilon)^2) lambda_max^2
-# for s_m < epsilon, else 0 (Chiaverini, Siciliano & Egeland 1994; Chiaverini 1997). The term with
-# beta is that of the law JF, the term with lambda that of JD. A constant lambda is a choice of this
-# package.
+# J^T (J J^T + lambda^2 I + beta^2 u_m u_m^T)^-1 (Chiaverini, Siciliano & Egeland 1994; Chiaverini
+# 1997). The factor beta is 0 unless s_m < epsilon; beta^2 is then (1 - (s_m / epsilon)^2)
+# lambda_max^2, as in the law JF. The term with lambda is that of JD. A constant lambda is a choice
+# of this package.
 
 
 # All laws -----------------------------------------------------------------------------------------

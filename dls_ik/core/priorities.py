@@ -71,9 +71,9 @@ def solve_objective(params: MethodParams, mu: float, H: float, v: Array) -> None
 # derivative of the distance d of the closest point, one row, and x the motion away from the
 # obstacle. The common formula gives this step for z = b J_o^T, where the factor b is such that
 # J_o dq = x if a_h = 1. The gain a_h rises from 0 at the distance d_0 = influence to 1 at d_0 / 2.
-# x is 0 above d_0 / 2, and mu d_0 / 2 min((d_0 / 2d)^2 - 1, 1) below. The paper prescribes gains
-# that depend on the distance. The shapes of the gains, and the damping where pose and obstacle
-# conflict, are choices of this package.
+# x is 0 above d_0 / 2, and mu d_0 / 2 min((d_0 / 2d)^2 - 1, 1) below. In the paper the gains also
+# depend on the distance; their shapes, and the damping where pose and obstacle conflict, are
+# choices of this package.
 
 FULL_AVOIDANCE = 0.5  # fraction of the influence distance up to which the gain of the task is 1
 LEAST_FREEDOM = 1e-12  # minimum J_o N J_o^T, relative to |J_o|^2; the task is ignored below it

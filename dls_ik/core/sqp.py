@@ -26,7 +26,7 @@ import numpy as np
 from dls_ik.core import damping, limits
 from dls_ik.core.hierarchy import Bounds, solve_levels
 from dls_ik.core.jit import allocating, force_inline, kernel
-from dls_ik.core.step_bounds import NO_STEP_BOUND
+from dls_ik.core.step_bounds import NO_STEP_BOUND, with_parts
 from dls_ik.core.types import Array, Chain, Memory, Method, Workspace
 
 ENOUGH_DECREASE = 1e-4  # minimum decrease of f, as a fraction of the decrease along the tangent
@@ -53,21 +53,8 @@ def solver_of_attempt(method: Method, memory: Memory) -> Method:
     """
     if method.limits != limits.DUAL:
         return method
-    is_newton = memory.steps[3] % 2 == 0
-    return Method(
-        damping.JP,
-        limits.NO_LIMIT_STRATEGY if is_newton else limits.SQP,
-        NO_STEP_BOUND,
-        method.following,
-        method.alpha,
-        method.lambda_,
-        method.error_gain,
-        method.nu,
-        method.sigma0,
-        method.gamma_max,
-        method.margin,
-        method.mu,
-    )
+    strategy = limits.NO_LIMIT_STRATEGY if memory.steps[3] % 2 == 0 else limits.SQP
+    return with_parts(method, damping.JP, strategy, NO_STEP_BOUND)
 
 
 @allocating

@@ -28,6 +28,32 @@ STEP_BOUND_IDS = {
 
 
 @force_inline
+def with_parts(method: Method, law: int, strategy: int, bound: int) -> Method:
+    """Return a method with other parts and the same parameters.
+
+    Args:
+        method: Method with the parameters.
+        law: Id of the damping law.
+        strategy: Id of the limit strategy.
+        bound: Id of the step bound.
+    """
+    return Method(
+        law,
+        strategy,
+        bound,
+        method.following,
+        method.alpha,
+        method.lambda_,
+        method.error_gain,
+        method.nu,
+        method.sigma0,
+        method.gamma_max,
+        method.margin,
+        method.mu,
+    )
+
+
+@force_inline
 def goes_by_direction(method: Method) -> bool:
     """Return whether the step bound (SD or SDLS) applies to each singular direction."""
     return method.step == SD or method.step == SDLS
@@ -126,21 +152,9 @@ def method_at(method: Method, params: MethodParams, e: Array) -> Method:
     square = 0.0
     for i in range(e.shape[0]):
         square += e[i] * e[i]
-    near = square <= params.switch_distance * params.switch_distance
-    return Method(
-        damping.JP if near else method.damping,
-        method.limits,
-        SDLS if near else NO_STEP_BOUND,
-        method.following,
-        method.alpha,
-        method.lambda_,
-        method.error_gain,
-        method.nu,
-        method.sigma0,
-        method.gamma_max,
-        method.margin,
-        method.mu,
-    )
+    if square <= params.switch_distance * params.switch_distance:
+        return with_parts(method, damping.JP, method.limits, SDLS)
+    return with_parts(method, method.damping, method.limits, NO_STEP_BOUND)
 
 
 # MAX ----------------------------------------------------------------------------------------------

@@ -77,12 +77,7 @@ def open_publisher(namespace: str, node: str, patience: float) -> TargetPublishe
 
 
 def _refuse_second(namespace: str, node: str, patience: float) -> None:
-    """Raise an error if another teleoperation runs in the namespace of ``ik_node``.
-
-    Args:
-        namespace: Namespace of ``ik_node``.
-        node: Name of ``ik_node`` in the namespace.
-        patience: Maximum time until ``ik_node`` is discovered [s].
+    """Raise an error if another teleoperation runs; the arguments are those of `open_publisher`.
 
     Raises:
         SecondTeleopError: If another teleoperation runs in this namespace.

@@ -47,8 +47,8 @@ from dls_ik.solver.task import Tasks
 from dls_ik.solver.task_stack import TaskStack, split_stack
 
 MAX_ERROR_SHARE = 0.99  # a joint motion must reduce the error to less than this share of itself
-# A joint motion to a moving target continues while the pose error of its goal is at most this share
-# of the pose error of the command.
+# A joint motion to a moving target continues while the pose error at its goal, divided by the pose
+# error at the command, is at most this number.
 MAX_GOAL_ERROR_SHARE = 0.1
 # [s] Local motion replaces a joint motion to a moving target as soon as all joints can reach the
 # goal within this time at their velocity limits.

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -18,7 +19,7 @@ RETRY_PERIOD = 1.0  # [s] time between two attempts to open a device that was un
 READ_BYTES = 4096
 
 
-class FileDevice:
+class FileDevice(ABC):
     """Device read from a device file; it is opened again after it was unplugged.
 
     Args:
@@ -45,9 +46,9 @@ class FileDevice:
         except OSError as error:
             raise DeviceError(f"cannot open {path}: {error.strerror}") from error
 
+    @abstractmethod
     def decode(self, data: bytes) -> None:
         """Update `axes` and `pressed` by the bytes of one read."""
-        raise NotImplementedError
 
     def read(self, now: float) -> DeviceState:
         """Return the current state without waiting.

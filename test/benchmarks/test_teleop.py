@@ -128,11 +128,16 @@ def test_controller_leaves_a_dead_end_as_soon_as_the_target_rests():
     T[:60, :3, 3] -= np.linspace(1.0, 0.0, 60)[:, None] * [0.02, 0.02, 0.04]
     controller = Controller(arm, acceleration=ACCELERATION)
     controller.seed(stuck)
-    states = []
+    states, commands = [], [stuck]
     for k, pose in enumerate(T):
         controller.follow_pose(pose, k * PERIOD)
-        states.append(controller.cycle(k * PERIOD, PERIOD).state)
-    assert 60 <= states.index(ServoState.JOINT_MOTION) <= 80, "at most 0.2 s after the target"
+        output = controller.cycle(k * PERIOD, PERIOD)
+        states.append(output.state)
+        commands.append(output.q)
+    begin = states.index(ServoState.JOINT_MOTION)
+    assert 60 <= begin <= 74, "0.1 s after target and reference"
+    moves = np.abs(np.diff(commands[: begin + 1], axis=0)).max(axis=1) > 0.0
+    assert moves[-10:].any(), "the command rests for less than 0.1 s"
     assert states[-1] is ServoState.REACHED
 
 

@@ -251,6 +251,8 @@ def test_two_wams_carry_an_object_along_a_loop(arguments, start, client):
             relative.append(np.linalg.inv(left) @ right)
     grip = np.eye(4)
     grip[1, 3] = -0.8  # HANDS of the launch file
-    # A command is sent late if the machine is busy, so this is no measure of accuracy.
-    assert np.abs(np.array(relative) - grip).max() < (5e-2 if arguments else 1e-2)
+    errors = np.abs(np.array(relative) - grip).max(axis=(1, 2))
+    # A command is sent late if the machine is busy, so the maximum is no measure of accuracy.
+    assert np.median(errors) < (5e-2 if arguments else 1e-3)
+    assert errors.max() < (5e-2 if arguments else 1e-2)
     assert launch.interrupted() == 0

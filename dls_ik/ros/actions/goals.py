@@ -241,4 +241,4 @@ class GoalServer:
 
 def _never(handle: Any) -> Any:
     """Raise an error; rclpy requires this callback, but :class:`GoalServer` runs goals itself."""
-    raise NotImplementedError
+    raise AssertionError(f"rclpy ran the goal {handle.goal_id}, which GoalServer runs")
