@@ -53,7 +53,7 @@ _PAPERS: dict[str, tuple[str, str, str, str, int, dict[str, str]]] = {
         "Journal of Intelligent and Robotic Systems", 1995,
         {"volume": "14", "pages": "43--68", "doi": "10.1007/BF01254007"}),
     "Dietrich, Albu-Schaeffer & Hirzinger 2012": (
-        "inproceedings", "Dietrich, Alexander and Albu-Sch{\"a}ffer, Alin and Hirzinger, Gerd",
+        "inproceedings", "Dietrich, Alexander and Albu-Sch{\\\"a}ffer, Alin and Hirzinger, Gerd",
         "On continuous null space projections for torque-based, hierarchical, multi-objective "
         "manipulation", "IEEE International Conference on Robotics and Automation (ICRA)", 2012,
         {}),

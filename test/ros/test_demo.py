@@ -3,6 +3,7 @@
 """The demonstration asks for what it claims, its figures are right, and its verdict follows."""
 
 import io
+import json
 import sys
 
 import numpy as np
@@ -11,12 +12,14 @@ import pytest
 pytest.importorskip("rich", reason="needs rich")
 pytest.importorskip("matplotlib", reason="needs matplotlib")
 
+from matplotlib.colors import to_rgba
 from rich.console import Console
 
-from dls_ik import IkSolver
+from dls_ik import IkSolver, PlanningScene
 from dls_ik.errors import Code
 from dls_ik.model import RobotModel
 from dls_ik.model.rotations import rotation_from_rpy, transform
+from dls_ik.plot.canvas import BLUE, RED
 from dls_ik.ros.demo.__main__ import main
 from dls_ik.ros.demo.measure import (
     EIGHT_LENGTH,
@@ -31,23 +34,28 @@ from dls_ik.ros.demo.measure import (
     demo_poses,
     evaluate,
     independent_check,
+    joint_uses,
     target_path,
 )
 from dls_ik.ros.demo.obstacle import (
     MIN_DISTANCE,
+    SIZE,
     Encounter,
-    box_centre,
+    arm_shapes,
     box_distances,
+    box_pose,
     draw_encounter,
     evaluate_encounter,
     obstacle_plan,
 )
 from dls_ik.ros.demo.report import (
+    Load,
     criteria,
     has_passed,
     print_answers,
     print_criteria,
     print_tracking,
+    save_report,
 )
 from dls_ik.ros.frames import pose_errors
 
@@ -147,21 +155,31 @@ def test_invalid_options_exit_with_code_2(words, capsys):
 
 
 def encounter(distance):
-    """Return an encounter: `distance` [m] from the box, and on the figure again when it is gone."""
+    """The arm at a distance from the box while this is there, and on the figure afterwards."""
     times = np.arange(0.0, 5.0, 0.1)
     error = np.where(times < 3.0, 0.05, 0.0)
     at, away = np.zeros((len(times), 3)), np.full(len(times), distance)
     q = np.tile(HOME_POSITIONS, (len(times), 1))
-    return Encounter(times, q, at, at, away, error, (1.0, 3.0), 0.5)
+    return Encounter(times, at, at, away, "wam_link7", (1.0, 3.0), 0.5, error, q)
 
 
 PAST_BOX = encounter(MIN_DISTANCE)
 
 
-def test_distances_to_the_box_are_zero_inside_and_refer_to_faces_and_corners():
-    centre = box_centre(ROBOT)
-    points = centre + np.array([[0.05, -0.05, 0.0], [0.15, 0.0, 0.0], [0.13, 0.1, -0.1]])
-    np.testing.assert_allclose(box_distances(points, centre), [0.0, 0.05, 0.05], atol=1e-12)
+def test_box_distances_equal_those_of_coal():
+    pytest.importorskip("coal", reason="needs coal")
+    T_box = box_pose(ROBOT)
+    scene = PlanningScene(ROBOT)
+    scene.add_box("box", SIZE, T_box)
+    seeds = np.array(HOME_POSITIONS) + np.random.default_rng(1).uniform(-0.6, 0.6, (40, 7))
+    seeds[:, 0] += 0.4
+    found = np.min([box_distances(part, seeds, ROBOT, T_box) for part in arm_shapes(ROBOT)], 0)
+    exact = [
+        max(0.0, min(d for pair, d in scene.clearance(q).items() if "box" in pair)) for q in seeds
+    ]
+    np.testing.assert_allclose(found, exact, atol=2e-5)
+    assert (found > 0.0).sum() > 10
+    assert (found == 0.0).sum() > 3
 
 
 def test_motion_through_the_box_fails_the_criteria():
@@ -174,7 +192,7 @@ def test_motion_through_the_box_fails_the_criteria():
         q.append(solver.solve(T, q[-1], solve_type="distance").q)
     recording = StreamRecording(times, poses, times, times, np.array(q[1:]))
     found = evaluate_encounter(recording, plan, ROBOT, FK)
-    assert found.distance[found.closest] == 0.0
+    assert found.min_box_distance == 0.0
     assert found.inside > 0.3
     assert found.error_after_box < 1e-6
     assert not has_passed([*criteria_of(found)])
@@ -198,17 +216,44 @@ def test_box_published_late_is_evaluated_only_while_it_is_present(pause):
     assert found.error.max() == pytest.approx(lap.min(), abs=2e-3), "the figure is a whole lap"
 
 
-def test_the_picture_marks_the_minimum_distance_to_the_present_box():
-    distance = np.linspace(0.05, 0.01, 50)
-    found = PAST_BOX._replace(distance=distance)
-    _, axes, _ = draw_encounter(found, ROBOT).axes
-    (point,) = [line for line in axes.lines if line.get_marker() == "o"]
-    np.testing.assert_allclose(point.get_xydata(), [[3.0, 1e3 * distance[30]]])
+def test_the_picture_shows_the_closest_link_and_the_minimum_distance():
+    """The red line ends in the closest points of another library, at the instant that it finds."""
+    pytest.importorskip("coal", reason="needs coal")
+    plan, scene = obstacle_plan(ROBOT, 0.3, RATE), PlanningScene(ROBOT)
+    scene.add_box("box", SIZE, box_pose(ROBOT))
+    poses = plan.path.poses[plan.path.first_evaluated :]
+    times = np.arange(len(poses)) / RATE
+    q = np.tile(HOME_POSITIONS, (len(poses), 1))
+    q[:, 0] += 0.1 * np.sin(times)
+    found = evaluate_encounter(StreamRecording(times, poses, times, times, q), plan, ROBOT, FK)
+    there = np.flatnonzero((times >= plan.box_appears) & (times <= plan.box_disappears))
+    distances = [
+        min(d for pair, d in scene.clearance(q[k]).items() if "box" in pair) for k in there
+    ]
+    assert found.closest == there[np.argmin(distances)]
+    figure = draw_encounter(found)
+    arm, link, distance, _ = figure.axes
+    (ends,) = [line.get_xydata() for line in link.lines if line.get_color() == RED]
+    length = np.linalg.norm(ends[1] - ends[0])
+    assert 0.0 < 1e-2 * length <= min(distances) + 1e-4
+    nearest = scene.distance(q[found.closest])
+    assert "box" in nearest.names
+    expected = 1e2 * np.array(sorted(nearest.points[:, [1, 0]].tolist()))
+    np.testing.assert_allclose(sorted(ends.tolist()), expected, atol=0.05)
+    assert f"{1e3 * min(distances):.1f} mm" in [text.get_text() for text in link.texts]
+    (point,) = [line for line in distance.lines if line.get_marker() == "o"]
+    assert point.get_xdata()[0] == times[found.closest]
+    blue = [each for each in arm.collections if is_filled(each, BLUE)]
+    assert len(blue) == 2 * sum(part[0] == found.link for part in arm_shapes(ROBOT))
+
+
+def is_filled(polygons, colour):
+    return np.allclose(polygons.get_facecolor()[0], to_rgba(colour))
 
 
 def criteria_of(encounter):
-    _, tracking = evaluate(straight_recording(0.01), ROBOT, FK)
-    return criteria(good_answers(), tracking, encounter, RATE)
+    motion, tracking = evaluate(straight_recording(0.01), FK)
+    return criteria(good_answers(), tracking, joint_uses(ROBOT, motion), encounter, RATE)
 
 
 # The figures
@@ -228,7 +273,7 @@ def straight_recording(delay, stale=0.0):
 
 
 def test_tracking_finds_a_known_lag():
-    _, tracking = evaluate(straight_recording(delay=0.03), ROBOT, FK)
+    _, tracking = evaluate(straight_recording(delay=0.03), FK)
     assert tracking.lag == pytest.approx(0.03, abs=6e-4)
     assert tracking.path_error.max < 1e-5
     radius = np.linalg.norm(ROBOT.fk(HOME_POSITIONS)[:2, 3])
@@ -240,16 +285,29 @@ def test_path_error_in_a_long_target_gap_refers_to_the_last_target():
     whole = straight_recording(delay=0.0)
     kept = (whole.sent < 1.0) | (whole.sent > 2.0)
     paused = whole._replace(sent=whole.sent[kept], targets=whole.targets[kept])
-    _, tracking = evaluate(paused, ROBOT, FK)
+    _, tracking = evaluate(paused, FK)
     radius = np.linalg.norm(ROBOT.fk(HOME_POSITIONS)[:2, 3])
     assert tracking.path_error.max == pytest.approx(2.0 * radius * np.sin(0.25), rel=0.05)
 
 
 def test_latency_ignores_states_computed_before_the_target():
-    _, tracking = evaluate(straight_recording(delay=0.0), ROBOT, FK)
+    _, tracking = evaluate(straight_recording(delay=0.0), FK)
     assert tracking.latency.median == pytest.approx(0.005)
-    _, tracking = evaluate(straight_recording(delay=0.0, stale=0.004), ROBOT, FK)
+    assert tracking.delivery.p99 == pytest.approx(0.002)
+    _, tracking = evaluate(straight_recording(delay=0.0, stale=0.004), FK)
     assert tracking.latency.median == pytest.approx(0.015)  # not from the state before
+
+
+def test_lost_joint_states_do_not_increase_reported_joint_speeds():
+    whole = straight_recording(delay=0.0)
+    kept = np.delete(np.arange(len(whole.q)), [50, 51, 52, 90, 91])
+    parts = {name: getattr(whole, name)[kept] for name in ("received", "stamps", "q")}
+    for recording in (whole, whole._replace(**parts)):
+        motion, _ = evaluate(recording, FK)
+        first, second, *_ = joint_uses(ROBOT, motion)
+        assert first.top_speed == pytest.approx(0.5)
+        assert first.margin == pytest.approx(ROBOT.upper[0] - 2.0, abs=0.02)
+        assert (second.top_speed, second.margin) == (0.0, pytest.approx(1.5))
 
 
 def good_answers():
@@ -261,8 +319,8 @@ def good_answers():
 
 
 def found(answers, recording):
-    _, tracking = evaluate(recording, ROBOT, FK)
-    return criteria(answers, tracking, PAST_BOX, RATE)
+    motion, tracking = evaluate(recording, FK)
+    return criteria(answers, tracking, joint_uses(ROBOT, motion), PAST_BOX, RATE)
 
 
 def test_correct_answers_and_tracking_pass_all_checks():
@@ -331,10 +389,25 @@ def test_answers_and_checks_are_printed_in_ascii():
     answers, recording = good_answers(), straight_recording(0.01)
     answers[0] = answers[0]._replace(inside_limits=False)
     print_answers(console, answers)
-    print_tracking(console, evaluate(recording, ROBOT, FK)[1])
+    print_tracking(console, evaluate(recording, FK)[1])
     print_criteria(console, found(answers, recording))
     file.flush()
     lines = file.buffer.getvalue().decode("ascii").splitlines()
     assert all(len(line) <= 80 for line in lines)
     assert sum("SUCCESS (WRONG)" in line for line in lines) == 1
     assert sum(line.startswith("NO  7 of 8 reachable poses") for line in lines) == 1
+
+
+def test_report_is_strict_json_without_nan(tmp_path):
+    motion, tracking = evaluate(straight_recording(0.01), FK)
+    uses = joint_uses(ROBOT, motion)
+    checks = criteria(good_answers(), tracking, uses, PAST_BOX, RATE)
+    load = Load(2, 4.0)
+    file = tmp_path / "new" / "report.json"
+    save_report(file, good_answers(), tracking, uses, PAST_BOX, checks, load)
+    report = json.loads(file.read_text(), parse_constant=pytest.fail)
+    assert report["passed"] is True
+    assert report["load"]["is_busy"] is True
+    assert report["answers"][11]["position_error"] is None
+    assert report["joints"][0]["name"] == "wam_j1"
+    assert report["tracking"]["latency"]["median"] == pytest.approx(0.005)

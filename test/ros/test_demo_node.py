@@ -3,6 +3,7 @@
 """The demonstration starts the real node, and never leaves one behind."""
 
 import io
+import json
 import os
 import signal
 import subprocess
@@ -110,17 +111,19 @@ def child_of(pid):
 @pytest.mark.ros
 @pytest.mark.slow
 def test_demo_passes_all_checks_and_writes_its_files(tmp_path):
-    demo = start_demo(tmp_path, "--seconds", "2")
+    demo = start_demo(tmp_path, "--seconds", "2", "--json", "figures.json")
     output, errors = demo.communicate(timeout=300)
     assert demo.returncode == 0, output + errors  # also on a busy machine
     assert errors == ""
     assert "NO_IK_SOLUTION" in output
+    report = json.loads((tmp_path / "figures.json").read_text())
     assert "WRONG" not in output
-    assert "8 of 8 reachable poses" in output
-    assert "4 of 4 unreachable poses" in output
+    assert report["passed"]
     assert "all checks passed" in output
     assert "load average" in output
-    for name in ("tip_path.png", "joint_positions.png", "obstacle.png"):
+    assert len(report["answers"]) == 12
+    assert report["tracking"]["targets"] == 200
+    for name in ("tip_path.png", "joint_positions.png"):
         assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
     assert (tmp_path / "ik_node.log").is_file()
 

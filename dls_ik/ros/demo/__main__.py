@@ -14,7 +14,7 @@ import signal
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import TextIOWrapper
@@ -39,11 +39,11 @@ from dls_ik.ros.demo.measure import (
     PoseCheck,
     StateRecorder,
     StreamRecording,
-    TargetPath,
     ask_poses,
     demo_poses,
     evaluate,
     independent_check,
+    joint_uses,
     stream,
     target_path,
 )
@@ -51,6 +51,7 @@ from dls_ik.ros.demo.obstacle import (
     MIN_DISTANCE,
     STAYS,
     AppearingBox,
+    box_pose,
     evaluate_encounter,
     obstacle_plan,
 )
@@ -64,6 +65,7 @@ from dls_ik.ros.demo.report import (
     print_criteria,
     print_tracking,
     save_pictures,
+    save_report,
 )
 from dls_ik.ros.util import ChildProcess, stay_alone
 from dls_ik.servo.state import ServoState
@@ -87,6 +89,7 @@ class Demonstration:
     seconds: float  # [s] duration of the evaluated stream
     rate: float  # [Hz] rate of the targets and of the node's control loop
     method: str | None  # method of the node's control loop; None: default method of the node
+    json: Path | None  # file for all results; None: no file
     quiet: bool  # whether only the checks are printed
 
     def __post_init__(self) -> None:
@@ -105,12 +108,12 @@ class Demonstration:
         self.output.mkdir(parents=True, exist_ok=True)
         print_heading(self.console, "Starting ik_node with the WAM arm")
         with running_node(self) as publisher:
-            box = AppearingBox(publisher, self.robot)
+            box = AppearingBox(publisher, self.robot.base, box_pose(self.robot))
             answers = self._ask(publisher)
             recording = self._stream(publisher)
             past_box = self._stream_past(box, publisher)
             load = machine_load()
-        found = self._report(answers, recording, past_box)
+        found = self._report(answers, recording, past_box, load)
         self.console.print()
         _conclude(found, load, time.monotonic() - begin)
         return 0 if has_passed(found) else 1
@@ -134,7 +137,10 @@ class Demonstration:
             f"s at {rate:g} Hz that are evaluated "
         )
         self._await_receipt(publisher, path.poses[0])
-        return self._send(publisher, recorder, path)
+        tick = lambda: console.print(".", end="")  # noqa: E731
+        recording = stream(publisher, recorder, path, self.robot.base, rate, tick)
+        console.print()
+        return recording
 
     def _await_receipt(self, publisher: TargetPublisher, T: Array) -> None:
         """Send a target (4, 4) until the node has received one; DDS may drop the first targets.
@@ -159,19 +165,10 @@ class Demonstration:
             f"the box appears for {STAYS:g} s; the node keeps a distance of "
             f"{1e3 * MIN_DISTANCE:g} mm "
         )
-        return self._send(publisher, recorder, plan.path, box.events(plan))
-
-    def _send(
-        self,
-        publisher: TargetPublisher,
-        recorder: StateRecorder,
-        path: TargetPath,
-        events: Mapping[int, Callable[[], None]] | None = None,
-    ) -> StreamRecording:
-        """Stream targets, see :func:`.stream`; print a dot for each second."""
         tick = lambda: self.console.print(".", end="")  # noqa: E731
+        events = box.events(plan, self.rate)
         frame, rate = self.robot.base, self.rate
-        recording = stream(publisher, recorder, path, frame, rate, tick, events)
+        recording = stream(publisher, recorder, plan.path, frame, rate, tick, events)
         self.console.print()
         return recording
 
@@ -180,22 +177,29 @@ class Demonstration:
         answers: list[PoseCheck],
         recording: StreamRecording,
         past_box: StreamRecording,
+        load: Load,
     ) -> list[Criterion]:
-        """Print all results, and save the pictures; return the checks.
+        """Print and save all results; return the checks.
 
         Args:
             answers: Checked answers of ``compute_ik``.
             recording: Recording of the stream without the box.
             past_box: Recording of the stream with the box.
+            load: Load of the machine during the streams.
         """
         console = self.console
-        motion, tracking = evaluate(recording, self.robot, self.check)
+        motion, tracking = evaluate(recording, self.check)
+        uses = joint_uses(self.robot, motion)
         print_tracking(console, tracking)
         encounter = evaluate_encounter(past_box, self.plan, self.robot, self.check)
         print_heading(self.console, "4  Pictures")
         for picture in save_pictures(self.robot, motion, tracking, encounter, self.output):
             console.print(str(picture), soft_wrap=True)
-        return criteria(answers, tracking, encounter, self.rate)
+        found = criteria(answers, tracking, uses, encounter, self.rate)
+        if self.json is not None:
+            save_report(self.json, answers, tracking, uses, encounter, found, load)
+            console.print(str(self.json), soft_wrap=True)
+        return found
 
 
 def _conclude(found: list[Criterion], load: Load, seconds: float) -> None:
@@ -366,6 +370,9 @@ def _not_nan(context: click.Context, param: click.Parameter, value: float) -> fl
     callback=_not_nan, help="Rate of the targets and of the node's control loop [Hz].",
 )  # fmt: skip
 @click.option("--method", help="Method that the node uses for the stream, such as jd or svf+ed.")
+@click.option(
+    "--json", type=click.Path(path_type=Path), metavar="FILE", help="Save all results as JSON."
+)
 @click.option("--quiet", is_flag=True, help="Print only the checks at the end.")
 def main(**given: Any) -> None:
     """Demonstrate ik_node with the WAM arm.

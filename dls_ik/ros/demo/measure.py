@@ -189,6 +189,7 @@ FIRST_STATE_TIMEOUT = 5.0  # [s] maximum time until the first joint states arriv
 LAST_STATE_TIME = 0.25  # [s] time for which recording continues after the last target
 MAX_STREAM_LAG = 0.5  # [s] maximum lag of the tip behind the target that the evaluation considers
 MAX_COMPARED_POINTS = 1000  # maximum number of points of a motion compared with the whole figure
+SPEED_WINDOW = 10  # number of joint states over which a speed is averaged, as stamps jitter
 
 
 class TargetPath(NamedTuple):
@@ -346,6 +347,7 @@ class RecordedMotion(NamedTuple):
     """Motion of the arm until the last target of a stream, at m arrival times of joint states."""
 
     times: Array  # (m,) [s] arrival times of the joint states
+    stamps: Array  # (m,) [s] times at which the node computed the joint states
     q: Array  # (m, n) [rad] joint positions
     tip: Array  # (m, 3) [m] tip positions in the base frame, by the independent kinematics
     goal: Array  # (m, 3) [m] target positions in the base frame, interpolated at the arrival times
@@ -363,45 +365,70 @@ class Spread:
 
 @dataclass(frozen=True)
 class Tracking:
-    """Statistics of a motion of the tip along streamed targets, which move along a closed figure.
+    """Statistics of a motion of the tip along streamed targets.
 
-    The tip positions are those of the received joint states.
+    The targets move along a figure, a closed curve. The tip positions are those of the received
+    joint states.
+
+    - position error: distance between tip and target when joint states arrive; the target is
+      interpolated between two messages
+    - path error: distance of the tip from the path of the targets that were sent in the last half
+      second; unlike the position error, it does not grow if the tip lags behind the target
+    - lag: delay of the target that minimizes the mean distance between tip and target
+    - figure error: distance of the tip from the closest point of the figure
+    - missed: distance of a point of the figure from the closest point of the path of the tip;
+      targets of the last half second are ignored, because the tip may not have reached them
+    - jump: maximum distance between consecutive targets, plus the maximum distance by which the
+      target moved between consecutive joint states; if a busy machine delays messages, the target
+      moves far between two of them, and the tip may take a shortcut
+    - latency: time from sending a target to receiving the first joint states with a later stamp,
+      which includes the time until the next cycle of the node
+    - delivery: time from the stamp of joint states to their arrival, a part of the latency
     """
 
     targets: int  # number of targets sent
     states: int  # number of joint states received
+    duration: float  # [s] time between the first evaluated target and the last target
     state_rate: float  # [Hz] rate of received joint states
+    lag: float  # [s]
+    position_error: Spread  # [m]
+    path_error: Spread  # [m]
+    figure_error: Spread  # [m]
+    missed: Spread  # [m]
+    jump: float  # [m]
     heard_until: float  # fraction of targets that were sent before the last joint states arrived
-    # [s] shift of the target in time that minimizes the mean distance between tip and target
-    lag: float
-    # [m] distance between tip and target when joint states arrive, with the target interpolated
-    # between two messages
-    position_error: Spread
-    # [m] distance of the tip from the path of the targets of the last half second; unlike the
-    # position error, it does not grow if the tip lags behind the target
-    path_error: Spread
     rotation_error: Spread  # [rad]
-    # [m] distance between the figure and the path of the tip: 99th percentile of the distances of
-    # the tip from the figure, or of points of the figure from the path, whichever is larger
-    figure_error: float
-    # [m] maximum distance between consecutive targets, plus the maximum distance by which the
-    # target moved between consecutive joint states; if a busy machine delays messages, the tip may
-    # take a shortcut
-    jump: float
-    # [s] time from sending a target to receiving the first joint states with a later stamp
-    latency: Spread
+    latency: Spread  # [s]
+    delivery: Spread  # [s]
+    target_interval: Spread  # [s] time between consecutive targets
     state_interval: Spread  # [s] time between arrivals of consecutive joint states
-    limit_margin: float  # [rad] minimum distance of a joint to a limit, negative beyond the limit
+
+
+@dataclass(frozen=True)
+class JointUse:
+    """Range and speed of one joint during a motion."""
+
+    name: str
+    lower: float  # lower joint limit [rad or m]
+    upper: float  # upper joint limit [rad or m]
+    min_position: float  # minimum position [rad or m]
+    max_position: float  # maximum position [rad or m]
+    top_speed: float  # maximum speed [rad/s or m/s]
+    velocity: float  # velocity limit [rad/s or m/s]
+
+    @property
+    def margin(self) -> float:
+        """Minimum distance of the joint to a limit [rad or m]; negative if it exceeded a limit."""
+        return min(self.min_position - self.lower, self.upper - self.max_position)
 
 
 def evaluate(
-    recording: StreamRecording, robot: RobotModel, check: IndependentCheck
+    recording: StreamRecording, check: IndependentCheck
 ) -> tuple[RecordedMotion, Tracking]:
     """Return the motion of the arm in a recording, and the statistics of the motion.
 
     Args:
         recording: Sent targets and received joint states.
-        robot: Robot.
         check: Kinematics for the tip poses.
     """
     sent, stamps, targets = recording.sent, recording.stamps, recording.targets
@@ -409,7 +436,7 @@ def evaluate(
     times, q = recording.received[during], recording.q[during]
     poses = np.array([check.pose(values) for values in q])
     tip, goal = poses[:, :3, 3], _goal(recording, times)
-    motion = RecordedMotion(times, q, tip, goal)
+    motion = RecordedMotion(times, stamps[during], q, tip, goal)
     # Orientations are not interpolated, because the orientation of the figure is constant.
     last = targets[np.searchsorted(sent, times, side="right") - 1]
     rotation_errors = [pose_errors(*pair)[1] for pair in zip(last, poses, strict=True)]
@@ -418,22 +445,23 @@ def evaluate(
     answered = answer < len(stamps)
     path, duration = targets[:, :3, 3], float(sent[-1])
     arrived = duration - MAX_STREAM_LAG  # the tip may not have reached targets sent after this time
-    seen = path[(sent >= 0.0) & (sent <= min(LAP, arrived))]
-    figure_errors = _distances(tip, path[sent <= LAP]), _distances(seen, tip)
     figures = Tracking(
         targets=len(counted),
         states=len(times),
+        duration=duration,
         state_rate=len(times) / duration,
-        heard_until=float((counted <= recording.received[-1]).mean()),
         lag=_lag(recording, motion),
         position_error=spread(np.linalg.norm(tip - goal, axis=1)),
         path_error=spread(_path_errors(recording, motion)),
-        rotation_error=spread(np.array(rotation_errors)),
-        figure_error=max(spread(each).p99 for each in figure_errors),
+        figure_error=spread(_distances(tip, path[sent <= LAP])),
+        missed=spread(_distances(path[(sent >= 0.0) & (sent <= min(LAP, arrived))], tip)),
         jump=_longest_step(path[sent >= 0.0]) + _longest_step(goal[times >= 0.0]),
+        heard_until=float((counted <= recording.received[-1]).mean()),
+        rotation_error=spread(np.array(rotation_errors)),
         latency=spread(recording.received[answer[answered]] - counted[answered]),
+        delivery=spread(recording.received - stamps),
+        target_interval=spread(np.diff(counted)),
         state_interval=spread(np.diff(times)),
-        limit_margin=float(np.minimum(q - robot.lower, robot.upper - q).min()),
     )
     return motion, figures
 
@@ -443,8 +471,22 @@ def _longest_step(points: Array) -> float:
     return float(np.linalg.norm(np.diff(points, axis=0), axis=1).max(initial=0.0))
 
 
+def joint_uses(robot: RobotModel, motion: RecordedMotion) -> list[JointUse]:
+    """Return the range and the maximum speed of every joint during a motion."""
+    k = min(SPEED_WINDOW, len(motion.q) - 1)
+    elapsed = motion.stamps[k:] - motion.stamps[:-k]
+    speeds = (np.abs(motion.q[k:] - motion.q[:-k]) / elapsed[:, None]).max(axis=0)
+    ends = (robot.lower, robot.upper, motion.q.min(axis=0), motion.q.max(axis=0))
+    rows = np.array([*ends, speeds, robot.velocity]).T.tolist()
+    return [JointUse(name, *row) for name, row in zip(robot.joint_names, rows, strict=True)]
+
+
 def _lag(recording: StreamRecording, motion: RecordedMotion) -> float:
-    """Return the lag of the tip behind the target [s], see :class:`Tracking`."""
+    """Return the lag of the tip behind the target [s].
+
+    The lag is the shift of the target in time that minimizes the mean distance between tip and
+    target.
+    """
 
     def distance(lag: float) -> float:
         goal = _goal(recording, motion.times - lag)
