@@ -31,7 +31,7 @@ from dls_ik.ros.servo.monitor import CycleReport
 from dls_ik.servo import ServoState
 from dls_ik.servo.limiter import stop_within
 
-CAMPAIGN = 2  # number of runs of 1000 cycles for each arm
+CAMPAIGN = 3  # number of runs of 1000 cycles for each arm
 
 pytestmark = [pytest.mark.usefixtures("own_plugins"), pytest.mark.xdist_group("compositions")]
 

@@ -47,7 +47,10 @@ TASKS = (
 ARM_TIPS = ["left_wam_tip", "right_wam_tip"]
 TASKS_OF_TIPS = (None, Task.position_only(), [Task.position_only(), Task()])
 KINDS_OF_METHODS = (None, "svf", "odls", "ctp", "own")  # one of each kind of kernel arguments
-METHODS = (None, "dls", "svf", "sdls", "ctp", "odls", "gp", "gwln", "jt", "jw", "tp", "own")
+METHODS = (
+    None, "dls", "svf", "sdls", "ctp", "odls", "gp", "gwln", "jt", "jw", "tp", "quik", "idv", "cns",
+    "nfd", "own",
+)  # fmt: skip
 
 
 def transposed_step(J, e, state):
