@@ -538,7 +538,7 @@ class Parameters(GroupsParameters):
                 f"({', '.join(types)}); got {', '.join(topics)}"
             )
         if SERVO_TICKS in types:
-            check_servo_values(self.servo_resolution or (0.0,), self.servo_direction)
+            check_servo_values(self.servo_resolution, self.servo_direction)
         if self.trajectory_accelerations and not self.jerk:
             raise OptionError(
                 "trajectory_accelerations needs jerk limits, without which accelerations jump at "

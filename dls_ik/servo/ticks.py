@@ -104,7 +104,7 @@ def check_servo_values(resolution: Sequence[float], direction: Sequence[float]) 
     Raises:
         OptionError: If a resolution is not positive or not finite, or a direction is not 1 or -1.
     """
-    if not all(0.0 < value < np.inf for value in resolution):
+    if not resolution or not all(0.0 < value < np.inf for value in resolution):
         raise OptionError(
             "servo_resolution must be positive [rad or m per tick], such as 0.001534 for 4096 "
             f"ticks per turn; got {', '.join(f'{value:g}' for value in resolution) or 'none'}"

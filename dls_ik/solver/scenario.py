@@ -154,9 +154,10 @@ def _numbers(name: str, given: Any, shape: tuple[int, ...]) -> Array:
         n in (-1, have) and have > 0 for n, have in zip(shape, found.shape, strict=True)
     )
     if not fits or not np.isfinite(found).all():
-        form = " by ".join("n" if n == -1 else str(n) for n in shape)
+        form = "" if shape == (1,) else " by ".join("n" if n == -1 else str(n) for n in shape)
         wanted = f"{form} finite numbers" if form else "a finite number"
-        raise OptionError(f"{name} must be {wanted}; got {quoted(given)}")
+        shown = given.tolist() if isinstance(given, np.ndarray) else given
+        raise OptionError(f"{name} must be {wanted}; got {quoted(shown)}")
     return found
 
 

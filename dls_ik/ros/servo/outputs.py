@@ -230,8 +230,8 @@ class VelocityArrayOutput(PositionArrayOutput):
 class ServoTicksOutput:
     """Message type Int32MultiArray: goal positions of servos in whole ticks.
 
-    A goal position is the tick within the joint limits that is closest to the commanded joint
-    position, see :class:`dls_ik.servo.ticks.TickScale`.
+    A goal position is the tick closest to the commanded joint position, and within the joint limits
+    if the commanded position is, see :meth:`dls_ik.servo.ticks.TickScale.ticks`.
 
     Args:
         spec: Joint names, period, and the conversion to ticks.
@@ -249,16 +249,7 @@ class ServoTicksOutput:
         self._goals = np.frombuffer(self._message.data, np.int32)
 
     def fill(self, q: Array, velocity: Array, stamp: int, knots: Knots | None = None) -> Any:
-        """Write a command to the message, and return the message.
-
-        All calls return the same message object.
-
-        Args:
-            q: (n,) joint positions [rad or m].
-            velocity: Not used.
-            stamp: Not used.
-            knots: Not used.
-        """
+        """Write the goal positions of a command, see :class:`CommandOutput`."""
         self._goals[:] = self._scale.ticks(q)
         return self._message
 
